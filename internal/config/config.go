@@ -93,8 +93,20 @@ func (c Service) WithDefaults() Service {
 	if path, ok := c.SQLitePath(); ok {
 		c.KeyFile = cmp.Or(c.KeyFile, KeyFileBeside(path))
 	}
-	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	c.PublicURL = Origin(c.PublicURL)
 	return c
+}
+
+// Origin is an address as browsers and clients write its origin: in lower case, and without the port that its scheme has
+// by default or a slash at the end. What is no origin stays: Check refuses it.
+func Origin(address string) string {
+	address = strings.TrimRight(address, "/")
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil {
+		return address
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
+	return u.Scheme + "://" + host
 }
 
 // Check reports everything that cannot be right, in one error.

@@ -86,11 +86,16 @@ func TestPublicAddress(t *testing.T) {
 		listening string
 		want      string
 	}{
-		"as set":      {config.Service{PublicURL: "https://m.example/"}, "127.0.0.1:1", "https://m.example"},
-		"derived":     {config.Service{}, "127.0.0.1:8080", "http://127.0.0.1:8080"},
-		"everywhere":  {config.Service{}, "0.0.0.0:8080", "http://localhost:8080"},
-		"everywhere6": {config.Service{}, "[::]:8080", "http://localhost:8080"},
-		"with TLS":    {config.Service{TLSCert: "c", TLSKey: "k"}, "[::1]:443", "https://[::1]:443"},
+		"as set":          {config.Service{PublicURL: "https://m.example/"}, "127.0.0.1:1", "https://m.example"},
+		"capital letters": {config.Service{PublicURL: "HTTPS://Muster.Example"}, "127.0.0.1:1", "https://muster.example"},
+		"default port":    {config.Service{PublicURL: "https://m.example:443/"}, "127.0.0.1:1", "https://m.example"},
+		"plain port":      {config.Service{PublicURL: "http://[::1]:80"}, "127.0.0.1:1", "http://[::1]"},
+		"another port":    {config.Service{PublicURL: "https://m.example:80"}, "127.0.0.1:1", "https://m.example:80"},
+		"no port":         {config.Service{PublicURL: "https://[::443]"}, "127.0.0.1:1", "https://[::443]"},
+		"derived":         {config.Service{}, "127.0.0.1:8080", "http://127.0.0.1:8080"},
+		"everywhere":      {config.Service{}, "0.0.0.0:8080", "http://localhost:8080"},
+		"everywhere6":     {config.Service{}, "[::]:8080", "http://localhost:8080"},
+		"with TLS":        {config.Service{TLSCert: "c", TLSKey: "k"}, "[::1]:443", "https://[::1]:443"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,7 +57,12 @@ func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holdin
 		return h, claimRow{}, nil
 	case err != nil:
 		return operation.Holding{}, seen, err
-	case !c.Same(seen.fingerprint):
+	}
+	same, err := c.Same(seen.fingerprint)
+	switch {
+	case err != nil:
+		return operation.Holding{}, seen, err
+	case !same:
 		h.State = operation.Differs
 	case seen.answer != "":
 		h.State, h.Ref = operation.Answered, seen.ref

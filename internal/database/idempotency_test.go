@@ -12,7 +12,9 @@ import (
 
 // claim is a call with an Idempotency-Key that holds it for 15 seconds at a time, and whose answer is kept for a day.
 func claim(e *engine, id, fingerprint string) operation.Claim {
-	return operation.Claim{ID: id, Fingerprint: fingerprint, Same: func(stored string) bool { return stored == fingerprint },
+	return operation.Claim{ID: id, Fingerprint: fingerprint, Same: func(stored string) (bool, error) {
+		return stored == fingerprint, nil
+	},
 		Now: e.clock.Now(), Lease: 15 * time.Second, Keep: 24 * time.Hour}
 }
 

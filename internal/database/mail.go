@@ -186,6 +186,18 @@ func (db *DB) LetterDone(ctx context.Context, id string) error {
 	return db.exec(ctx, `DELETE FROM mail_letters WHERE id = ?`, id)
 }
 
+// LetterRefused implements attention.MailStore.
+func (db *DB) LetterRefused(ctx context.Context, l attention.Letter) error {
+	return db.write(ctx, func(ctx context.Context, t *tx) error {
+		if t.count(ctx, `DELETE FROM mail_letters WHERE id = ? AND company_id = ?`, l.ID, l.CompanyID) == 0 {
+			return nil // the invitation was accepted, or made once more
+		}
+		return db.record(ctx, t, l.CompanyID, activity.Event{Action: activity.UserInvited, Outcome: activity.Failed,
+			Target:  userTarget(account.User{ID: l.UserID, Email: l.Email}),
+			Changes: []activity.Change{{Field: "mail", After: "refused by the server"}}})
+	})
+}
+
 // LetterFailed implements attention.MailStore.
 func (db *DB) LetterFailed(ctx context.Context, id string, next time.Time) error {
 	return db.exec(ctx, `UPDATE mail_letters SET next_at = ?, failures = failures + 1 WHERE id = ?`, millis(next), id)

@@ -90,7 +90,30 @@ func (a another) Open(purpose string, sealed []byte) ([]byte, error) {
 	return a.clear.Open("another "+purpose, sealed)
 }
 
-// After the key of a secret is lost, the webhook works again with a new secret alone.
+// A replica without the key of a secret, as before its restart in a rotation of the key file, leaves the events to those
+// that have it.
+func TestWebhook_KeyOfAnotherReplica(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to := newReceiver(t)
+		w, secret := h.create(to)
+		later := h.replica(h.db)
+		h.service.Sealer = another{}
+		before := h.replica(h.db)
+		h.enroll("d1", "")
+		h.serve(before)
+		equal(h, "state", h.webhook(w.ID).State, webhook.Enabled)
+		equal(h, "calls without the key", len(to.all()), 0)
+		h.clock.Advance(10 * time.Second)
+		h.serve(later)
+		all := to.all()
+		if len(all) == 0 || h.verify(all[0], secret) != nil {
+			h.Errorf("%d calls, want some that the secret signed", len(all))
+		}
+		equal(h, "held", h.webhook(w.ID).Held, 0)
+	})
+}
+
+// After the key of a secret is lost, the webhook is disabled within a day, and works again with a new secret alone.
 func TestWebhook_LostKey(t *testing.T) {
 	withWebhooks(t, func(h *hooks) {
 		to := newReceiver(t)
@@ -99,6 +122,11 @@ func TestWebhook_LostKey(t *testing.T) {
 		r := h.replica(h.db)
 		h.enroll("d1", "")
 		h.serve(r)
+		for begun := h.clock.Now(); h.clock.Now().Sub(begun) < 24*time.Hour; {
+			equal(h, "state", h.webhook(w.ID).State, webhook.Enabled)
+			h.clock.Advance(h.webhook(w.ID).NextAt.Sub(h.clock.Now()))
+			h.serve(r)
+		}
 		equal(h, "state", h.webhook(w.ID).State, webhook.Disabled)
 		_, secret, err := h.service.Rotate(h.Context(), h.company.ID, w.ID)
 		h.ok(err)

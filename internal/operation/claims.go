@@ -11,9 +11,10 @@ import (
 type Claim struct {
 	ID string // of the caller and the Idempotency-Key: a digest
 	// Fingerprint is of the operation and its arguments, sealed. Same reports
-	// whether one that was stored is of the same request as this.
+	// whether one that was stored is of the same request as this. It fails for
+	// one that cannot be opened, as with a key of a newer key file.
 	Fingerprint string
-	Same        func(stored string) bool
+	Same        func(stored string) (bool, error)
 	Now         time.Time
 	Lease       time.Duration // until another may take over, unless ExtendClaim is called
 	Keep        time.Duration // how long the claim and its answer are kept

@@ -109,7 +109,7 @@ func (c Once) Run(ctx context.Context, o *Operation, p access.Principal, meta Me
 		err = c.Kernel.Count(p)
 	}
 	switch {
-	case fault.CodeOf(err) == fault.RateLimited:
+	case fault.CodeOf(err) == fault.RateLimited, fault.CodeOf(err) == fault.InFlight:
 	case err != nil:
 		err = NotSent(o, err)
 	case held.State == Running:
@@ -139,13 +139,17 @@ func (c Once) claim(o *Operation, p access.Principal, key string, args any) Clai
 	return Claim{
 		ID:          base64.RawURLEncoding.EncodeToString(id),
 		Fingerprint: base64.RawURLEncoding.EncodeToString(c.Sealer.Seal(purpose, fingerprint)),
-		Same: func(stored string) bool {
+		Same: func(stored string) (bool, error) {
 			sealed, err := base64.RawURLEncoding.DecodeString(stored)
 			if err != nil {
-				return false
+				return false, err
 			}
 			theirs, err := c.Sealer.Open(purpose, sealed)
-			return err == nil && bytes.Equal(theirs, fingerprint)
+			if err != nil {
+				return false, fault.New(fault.InFlight, "a request with this Idempotency-Key was begun by a replica with another key file: "+
+					"repeat it in a moment").Because(err)
+			}
+			return bytes.Equal(theirs, fingerprint), nil
 		},
 		Now: c.Kernel.Now(), Lease: leaseLength, Keep: keepAnswers,
 	}

@@ -3,6 +3,7 @@ package operation_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -208,11 +209,16 @@ func TestOnce_Same(t *testing.T) {
 	other := caller()
 	other.ID = "k2"
 	idempotent(t, claim, nil, other, "done", nil)
+	same := func(stored string) string {
+		is, err := first.Same(stored)
+		return fmt.Sprint(is, fault.CodeOf(err))
+	}
+	const unreadable = "false" + string(fault.InFlight)
 	expect.Equal(t, "claims", expect.Values{
-		"same request":             {first.Same(first.Fingerprint), true},
-		"damaged fingerprint":      {first.Same("!"), false},
-		"fingerprint of no length": {first.Same(""), false},
-		"another caller's":         {first.Same(claim.lastClaim.Fingerprint), false},
+		"same request":             {same(first.Fingerprint), "true"},
+		"damaged fingerprint":      {same("!"), "false" + string(fault.Internal)},
+		"fingerprint of no length": {same(""), unreadable},
+		"another caller's":         {same(claim.lastClaim.Fingerprint), unreadable},
 		"another caller's id":      {first.ID == claim.lastClaim.ID, false},
 	})
 }
@@ -234,7 +240,7 @@ func TestOnce_NamesOfOneAsset(t *testing.T) {
 	first := claimed("a")
 	for asset, want := range map[string]bool{"a": true, "enterprises/acme/assets/a": true, "b": false, "enterprises/other/assets/a": false,
 		"enterprises/acme/policies/a": false} {
-		if got := claimed(asset).Same(first.Fingerprint); got != want {
+		if got, err := claimed(asset).Same(first.Fingerprint); got != want || err != nil {
 			t.Errorf("%s is the same request as a: %t, want %t", asset, got, want)
 		}
 	}

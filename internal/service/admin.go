@@ -55,7 +55,7 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 		return &cli.Admin{Companies: db, Keys: db, Assets: db, Editor: db, Deleter: db, DeleteCompany: db.DeleteCompany,
 			Enterprises: db, Companions: db, Identity: db, AssetsNamed: db.AssetsNamed, Policies: policies, Users: db, Domains: db,
 			Connections: db, Activity: db, Signed: db, PublicURL: db.PublicURL,
-			Passkeys: func(publicURL string) (approval.Passkeys, error) { return passkey.New(publicURL) },
+			Passkeys: func(publicURL string) (approval.Passkeys, error) { return passkey.New(config.Origin(publicURL)) },
 			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now),
 			Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db,
 			Webhooks: openWebhooks(db, keys, now), Unproved: unproved, Close: db.Close}, nil

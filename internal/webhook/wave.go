@@ -177,9 +177,13 @@ type result struct {
 	done   bool // else the service stopped first, and nothing is known
 }
 
-// call makes one call.
+// call makes one call. Without keys it fails as one that gets no answer: a replica with a newer key file can open the
+// secret, unless its key is lost.
 func (r *Runner) call(ctx context.Context, w Webhook, s send, keys [][]byte) result {
 	begun := r.Now()
+	if len(keys) == 0 {
+		return result{at: begun, detail: "the secret cannot be opened with the key file: rotate the secret", done: true}
+	}
 	m, err := messageOf(w, s.event.View(w.CompanySlug), keys, begun)
 	if err != nil {
 		return result{at: begun, detail: "the event cannot be written as JSON", done: true}

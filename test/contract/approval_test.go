@@ -205,7 +205,7 @@ func TestApproval_HandMadeByAViewer(t *testing.T) {
 	user, key := env.Browser(s.company, account.Viewer).User, servertest.NewAuthenticator(t, s.replica.PublicURL())
 	s.replica.PortalClient(t, user).AddPasskey(key).Want(t, 200)
 	var keys json.RawMessage
-	env.CLI(&keys, "approval", "keys", "--company", "acme", "--public-url", s.replica.PublicURL())
+	env.CLI(&keys, "approval", "keys", "--company", "acme", "--public-url", strings.ToUpper(s.replica.PublicURL())+"/")
 	trust, err := signature.ParseTrust(keys)
 	if err != nil {
 		t.Fatal(err)

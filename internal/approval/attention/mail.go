@@ -177,8 +177,10 @@ type MailStore interface {
 	MailFailed(ctx context.Context, companyID, userID string, next time.Time) error
 	// Letters are the invitations that are due, at most limit.
 	Letters(ctx context.Context, limit int) ([]Letter, error)
-	// LetterDone removes one: it was sent, or never can be.
+	// LetterDone removes one: it was sent.
 	LetterDone(ctx context.Context, id string) error
+	// LetterRefused removes one that the server refused for good, and records that in the activity log.
+	LetterRefused(ctx context.Context, l Letter) error
 	// LetterFailed notes an attempt that failed; the next is at a time.
 	LetterFailed(ctx context.Context, id string, next time.Time) error
 }

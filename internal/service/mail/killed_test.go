@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service/mail"
@@ -160,6 +161,46 @@ func (d *desk) invite() {
 	_, err = account.Invitations{Store: d.DB(), Now: d.Now, Mail: func(token string) []byte { return []byte(token) }}.Begin(d.Context(),
 		d.ada, u)
 	d.ok(err)
+}
+
+// A replica without the key of an invitation, as before its restart in a rotation of the key file, keeps it for later.
+func TestSender_KeyOfAnotherReplica(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		d := newDeskOn(t, env)
+		d.invite()
+		open := d.sender.Open
+		d.sender.Open = func(string, []byte) ([]byte, error) { return nil, errors.New("sealed with another key") }
+		for range 2 {
+			if got := d.round(d.sender); len(got) != 0 {
+				t.Fatalf("%d mails without the key", len(got))
+			}
+		}
+		d.sender.Open = open
+		d.Advance(2 * time.Minute)
+		if got := d.round(d.sender); len(got) != 1 {
+			t.Errorf("%d mails with the key, want the invitation", len(got))
+		}
+	})
+}
+
+// An invitation whose mail the server refuses for good is in the activity log, once.
+func TestSender_RefusedInvitation(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		d := newDeskOn(t, env)
+		d.invite()
+		d.answer("RCPT TO:<new@acme.test>", "550 no such user")
+		for range 2 {
+			d.round(d.sender)
+			d.Advance(time.Hour)
+		}
+		entries, err := d.DB().Activity(d.Context(), activity.Filter{CompanyID: d.Company.ID, Area: "user", Outcome: activity.Failed},
+			activity.Cursor{}, 10)
+		if d.ok(err); len(entries) != 1 || entries[0].Action != activity.UserInvited || entries[0].Target.Name != "new@acme.test" {
+			t.Errorf("the log has of the refusal %+v", entries)
+		}
+	})
 }
 
 // stopping are the leases of a replica that is stopped as it begins its first mail.

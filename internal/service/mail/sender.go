@@ -174,8 +174,9 @@ func (s *Sender) letters(ctx context.Context) error {
 	due, err := s.Store.Letters(ctx, batch)
 	for _, l := range due {
 		token, openErr := s.Open(InvitationPurpose, l.Sealed)
-		if openErr != nil { // the key is gone: the link is shown in the portal, too
-			err = errors.Join(err, s.Store.LetterDone(ctx, l.ID))
+		if openErr != nil { // a replica with a newer key file sealed it, or its key is lost
+			s.Log.WarnContext(ctx, "cannot open a mailed invitation", "letter", l.ID, "error", openErr)
+			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
 			continue
 		}
 		company := validate.Clean(l.Company, maxName)
@@ -187,8 +188,10 @@ func (s *Sender) letters(ctx context.Context) error {
 		switch outcome {
 		case Failed:
 			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
-		case Sent, Refused: // also where the replica is being stopped
+		case Sent: // also where the replica is being stopped
 			err = errors.Join(err, s.Store.LetterDone(context.WithoutCancel(ctx), l.ID))
+		case Refused:
+			err = errors.Join(err, s.Store.LetterRefused(context.WithoutCancel(ctx), l))
 		}
 		if failed != nil || err != nil {
 			return errors.Join(failed, err)

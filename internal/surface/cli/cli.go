@@ -18,6 +18,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -216,7 +218,7 @@ func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, adm
 	return cmp.Or(Print(env.Out, c.Output, result.json, result.text), err)
 }
 
-// Print writes an answer in the chosen form.
+// Print writes an answer in the chosen form. A text is made Visible; JSON is for programs.
 func Print(w io.Writer, form string, value any, text func(w io.Writer)) error {
 	if form == "json" {
 		encoder := json.NewEncoder(w)
@@ -224,9 +226,22 @@ func Print(w io.Writer, form string, value any, text func(w io.Writer)) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(value)
 	}
+	var out strings.Builder
+	text(&out)
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	text(table)
-	return table.Flush()
+	_, err := io.WriteString(table, Visible(out.String()))
+	return cmp.Or(err, table.Flush())
+}
+
+// Visible is a text without characters that a terminal obeys or that change the order of others, but for tabs and the ends
+// of lines: what devices and people wrote is not trusted.
+func Visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || unicode.Is(unicode.Cf, r)) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 }
 
 // row writes one line of a table.

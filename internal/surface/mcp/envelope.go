@@ -47,8 +47,11 @@ func (c Config) envelope(next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
-			refuse(w, http.StatusRequestEntityTooLarge, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-				Message: fmt.Sprintf("the body is longer than %d bytes", maxBody)})
+			status, message := http.StatusBadRequest, "the body could not be read to its end"
+			if _, long := errors.AsType[*http.MaxBytesError](err); long {
+				status, message = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", maxBody)
+			}
+			refuse(w, status, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message})
 			return
 		}
 		noted := recordOf(r.Context())

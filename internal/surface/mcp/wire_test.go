@@ -1,7 +1,10 @@
 package mcp_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -129,6 +132,34 @@ func TestRefusals_AreInOurWords(t *testing.T) {
 }
 
 // People paste the address with a slash behind it.
+func TestBody_TooLongOrBroken(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	key := env.Key(env.Company("acme", servertest.Everything()), access.DevicesRead)
+	host := strings.TrimPrefix(replica.PublicURL(), "http://")
+	for body, want := range map[string]int{"no chunk\r\n": http.StatusBadRequest,
+		"50000\r\n" + strings.Repeat(" ", 0x50000) + "\r\n0\r\n\r\n": http.StatusRequestEntityTooLarge} {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() //nolint:errcheck // it was only read
+		go func() {
+			_, _ = io.WriteString(conn, "POST "+mcp.Path+" HTTP/1.1\r\nHost: "+host+"\r\nX-API-Key: "+key+
+				"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
+		}()
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != want || !strings.Contains(string(text), "-32600") {
+			t.Errorf("a body that begins with %.9q: %d %s, want %d", body, answer.StatusCode, text, want)
+		}
+	}
+}
+
 func TestPath_ASlashAtItsEndChangesNothing(t *testing.T) {
 	t.Parallel()
 	_, assistant := newAssistant(t, access.DevicesRead)

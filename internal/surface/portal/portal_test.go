@@ -36,7 +36,10 @@ type office struct {
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	env := servertest.New(t)
+	return officeOf(servertest.New(t))
+}
+
+func officeOf(env *servertest.Env) *office {
 	o := &office{Tenant: env.NewTenant("acme"), replica: env.Start()}
 	o.base = o.replica.PublicURL()
 	o.other = env.Policy(o.Company, "The other policy", policy.Platform)

@@ -182,6 +182,24 @@ func TestIdempotencyKey_OtherRequest(t *testing.T) {
 	}
 }
 
+// A replica that cannot open the claim, as before its restart in a rotation of the key file, has the caller repeat the
+// request.
+func TestIdempotencyKey_KeyOfAnotherReplica(t *testing.T) {
+	t.Parallel()
+	d := newDurable(t)
+	before, after := d.Server, d.serve(newSealer(t, 2), d.db)
+	d.Server = after
+	first := d.launch("k")
+	d.Server = before
+	if w := d.launch("k"); w.Code != 409 || !strings.Contains(w.Body.String(), `"code":"idempotency_in_flight"`) || replayed(w) {
+		t.Errorf("without the key: %d %s", w.Code, w.Body)
+	}
+	d.Server = after
+	if w := d.launch("k"); !replayed(w) || w.Body.String() != first.Body.String() || d.budget.spent != 1 {
+		t.Errorf("with the key: %d %s, %d spent", w.Code, w.Body, d.budget.spent)
+	}
+}
+
 func TestIdempotencyKey_RepetitionWhileRunning(t *testing.T) {
 	t.Parallel()
 	d := newDurable(t)
@@ -528,7 +546,7 @@ func TestIdempotencyKey_AnswersAreSealed(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	d.Server = d.serve(newSealer(t, 2), db)
-	if w := d.send("POST", "/api/v1/policies/p1/provisioning-qr-codes", secret, "Idempotency-Key", "k"); w.Code != 422 {
+	if w := d.send("POST", "/api/v1/policies/p1/provisioning-qr-codes", secret, "Idempotency-Key", "k"); w.Code != 409 {
 		t.Errorf("with another key of the service: %d %s", w.Code, w.Body)
 	}
 }

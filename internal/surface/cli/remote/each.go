@@ -35,6 +35,8 @@ const (
 	longestWait = 15 * time.Minute
 	// attempts is how often a request is sent that the service cannot take.
 	attempts = 8
+	// passes is how often the devices of a filter are listed, at most.
+	passes = 10
 )
 
 // fanOut is one command for several devices.
@@ -159,24 +161,30 @@ func (f *fanOut) page(filters url.Values, number, size int) (page listed, err er
 	return page, json.Unmarshal(answer.Body, &page)
 }
 
-// expand lists the devices that match, once, when the run begins.
+// expand lists the devices that match, when the run begins. A device that ceases to match while the list is read moves those
+// after it to an earlier page, which was read: the list is read again until there is no new device.
 func (f *fanOut) expand() (devices []string, err error) {
 	seen := map[string]bool{}
-	for number := 0; ; number++ {
-		page, err := f.page(f.filters, number, pageSize)
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range page.Content {
-			if !seen[one.PathName] {
-				seen[one.PathName], devices = true, append(devices, one.PathName)
+	for range passes {
+		known, number := len(devices), 0
+		for last := false; !last; number++ {
+			page, err := f.page(f.filters, number, pageSize)
+			if err != nil {
+				return nil, err
 			}
+			for _, one := range page.Content {
+				if !seen[one.PathName] {
+					seen[one.PathName], devices = true, append(devices, one.PathName)
+				}
+			}
+			last = page.Last || len(page.Content) == 0
+			f.progress.show("%d devices match so far", len(devices))
 		}
-		if page.Last || len(page.Content) == 0 {
-			return devices, nil
+		if number == 1 || len(devices) == known { // one page is of one moment
+			break
 		}
-		f.progress.show("%d devices match so far", len(devices))
 	}
+	return devices, nil
 }
 
 // run sends what was not sent.

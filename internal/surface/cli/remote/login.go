@@ -72,7 +72,7 @@ func (l *Login) Run(env *Env) error {
 	}
 	warnUnprotected(env, address)
 	if l.KeyFile != "" {
-		return failure(l.withKey(env, address))
+		return failure(l.withKey(env, address, kept))
 	}
 	ctx, cancel := context.WithTimeout(env.Context, loginTime)
 	defer cancel()
@@ -80,13 +80,36 @@ func (l *Login) Run(env *Env) error {
 	if err != nil {
 		return failure(err)
 	}
-	if err := writeLogin(env.ConfigDir, login{URL: address, Key: key.Key, Made: true, Expires: key.ExpiresAt}); err != nil {
+	if err := keep(env, kept, login{URL: address, Key: key.Key, Made: true, Expires: key.ExpiresAt}); err != nil {
 		return err
 	}
-	if kept.Made && kept.URL == address { // the one before is not needed
-		_, _ = client.New(kept.URL, kept.Key).Do(ctx, client.Request{Method: http.MethodDelete, Path: keyPath})
-	}
 	return l.done(env, address, key)
+}
+
+// keep writes a login in the place of the one that was kept. Of the keys that muster login made, it revokes each that is
+// not in the file then.
+func keep(env *Env, kept, fresh login) error {
+	err := writeLogin(env.ConfigDir, fresh)
+	written, _, _ := readLogin(env.ConfigDir) // one that cannot be read has no key
+	for _, l := range []login{kept, fresh} {
+		if !l.Made || l.Key == written.Key {
+			continue
+		}
+		if failed := l.revoke(env.Context); failed != nil {
+			fmt.Fprintf(env.Err, "muster: a key of this computer for %s is not revoked: %s; revoke it in the portal\n", plain(l.URL),
+				plain(failed.Error()))
+		}
+	}
+	return err
+}
+
+// revoke ends the key at its service.
+func (l login) revoke(ctx context.Context) error {
+	_, err := client.New(l.URL, l.Key).Do(ctx, client.Request{Method: http.MethodDelete, Path: keyPath})
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusUnauthorized { // it is not valid
+		return nil
+	}
+	return err
 }
 
 func (l *Login) done(env *Env, address string, key madeKey) error {
@@ -108,7 +131,7 @@ func (l *Login) done(env *Env, address string, key madeKey) error {
 }
 
 // withKey keeps the key of a file, if the service takes it.
-func (l *Login) withKey(env *Env, address string) error {
+func (l *Login) withKey(env *Env, address string, kept login) error {
 	key, err := ReadKey(l.KeyFile)
 	if err != nil {
 		return err
@@ -122,7 +145,7 @@ func (l *Login) withKey(env *Env, address string) error {
 			return fmt.Errorf("%s does not take the key: %w", address, err)
 		}
 	}
-	if err := writeLogin(env.ConfigDir, login{URL: address, Key: key}); err != nil {
+	if err := keep(env, kept, login{URL: address, Key: key}); err != nil {
 		return err
 	}
 	return l.done(env, address, madeKey{})
@@ -267,8 +290,7 @@ func (l *Logout) Run(env *Env) error {
 		return err
 	}
 	if found && !l.KeepKey {
-		_, err := client.New(kept.URL, kept.Key).Do(env.Context, client.Request{Method: http.MethodDelete, Path: keyPath})
-		if p, ok := errors.AsType[*client.Problem](err); err != nil && (!ok || p.Status != http.StatusUnauthorized) {
+		if err := kept.revoke(env.Context); err != nil {
 			return failure(fmt.Errorf("the key is not revoked, and you are still logged in: %w", err))
 		}
 	}

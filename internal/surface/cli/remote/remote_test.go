@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/cli"
@@ -136,6 +141,49 @@ func TestLogin_BrowserToLogout(t *testing.T) {
 	})
 }
 
+// A login leaves no valid key behind that login made and no file has.
+func TestLogin_LeavesNoKeyBehind(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		tenant, replica, other := env.NewTenant("acme"), env.Start(), env.Start()
+		person := env.Browser(tenant.Company, account.Admin)
+		person.SignIn(replica.PublicURL())
+		person.SignIn(other.PublicURL())
+		l := newLaptop(t, env)
+		l.open = allows(t, person, "help-desk")
+		live := func(after string, want int) {
+			t.Helper()
+			keys, err := env.Admin().Keys.Keys(t.Context(), tenant.Company.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, k := range keys {
+				if strings.HasPrefix(k.Name, "muster login") && k.RevokedAt.IsZero() {
+					n++
+				}
+			}
+			if n != want {
+				t.Errorf("%d valid keys that login made after %s, want %d", n, after, want)
+			}
+		}
+		l.ok("login", "--url", replica.PublicURL())
+		l.ok("login", "--url", other.PublicURL())
+		live("a login at another address", 1)
+		file := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(file, []byte(env.Key(tenant.Company, access.DevicesRead)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.ok("login", "--key-file", file)
+		live("a login with a key of a file", 0)
+		l.dir = file // in which nothing can be kept
+		if code, _, _ := l.run("login", "--url", replica.PublicURL()); code == 0 {
+			t.Error("a login that cannot be kept succeeds")
+		}
+		live("a login that cannot be kept", 0)
+	})
+}
+
 // A command for several devices waits for the budget, and goes on after an interruption
 // without a second command to any device.
 func TestFanOut_BudgetAndInterruption(t *testing.T) {
@@ -177,6 +225,48 @@ func TestFanOut_BudgetAndInterruption(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Devices that cease to match while the list is read take no others from it.
+func TestFanOut_FilterThatChanges(t *testing.T) {
+	t.Parallel()
+	const count, leave = 250, 60
+	devices, sent := make([]string, count), map[string]bool{}
+	for i := range devices {
+		devices[i] = resource.Of("acme", resource.Assets, resource.NewID())
+	}
+	stay := devices[leave:]
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			before, _, _ := strings.Cut(r.URL.Path, "/commands/")
+			sent[path.Base(before)] = true
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
+		number, _ := strconv.Atoi(r.FormValue("page"))
+		size, _ := strconv.Atoi(r.FormValue("size"))
+		from := min(number*size, len(devices))
+		content := []map[string]string{}
+		for _, name := range devices[from:min(from+size, len(devices))] {
+			content = append(content, map[string]string{"pathName": name})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"content": content, "last": from+size >= len(devices)})
+		if size > 1 {
+			devices = stay
+		}
+	}))
+	defer service.Close()
+	l := newLaptop(t, servertest.New(t))
+	keyFile := filepath.Join(l.dir, "key")
+	if err := os.WriteFile(keyFile, []byte("mk_abc_def"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.ok("devices", "lock", "--filter", "policyBehind=true", "--url", service.URL, "--key-file", keyFile)
+	for i, name := range stay {
+		if !sent[path.Base(name)] {
+			t.Errorf("the device number %d that matches all the time got no command", leave+i)
+		}
+	}
 }
 
 // An interrupted run is found and finished also when the filter matches nothing any more.

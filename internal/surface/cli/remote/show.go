@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // maxColumns is how many columns a table has at most, and maxCell how many characters a
@@ -186,19 +186,10 @@ func scalar(value any) (string, bool) {
 	return plain(fmt.Sprint(value)), true
 }
 
-// plain is a text in one line, without characters that a terminal obeys or that change the
-// order of others: what devices and people wrote is not trusted.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t', r == '\r':
-			return ' '
-		case !unicode.IsGraphic(r), unicode.Is(unicode.Cf, r):
-			return utf8.RuneError
-		}
-		return r
-	}, text)
-}
+// plain is a text in one line that is cli.Visible.
+func plain(text string) string { return cli.Visible(blanks.Replace(text)) }
+
+var blanks = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
 
 // lines is plain for a text of several lines.
 func lines(text string) string {

@@ -5,6 +5,7 @@ package activity
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -234,10 +235,25 @@ func (s *Section) export(v *frame.Visit) error {
 	}
 	v.Download(media, fmt.Sprintf("activity-%s-%s.%s", v.Company.Slug, v.Now.UTC().Format("20060102"), format))
 	to := renewing{v.Writer(), http.NewResponseController(v.Writer()), v.Clock}
-	if err := activity.Export(v.Context(), s.Store, f, format, to); err != nil {
+	if err := activity.Export(v.Context(), standing{s.Store, v}, f, format, to); err != nil {
 		panic(http.ErrAbortHandler) // the download must not look complete
 	}
 	return nil
+}
+
+// standing reads entries as long as the person may: a slow download takes hours.
+type standing struct {
+	activity.Store
+	visit *frame.Visit
+}
+
+// Activity implements activity.Store.
+func (s standing) Activity(ctx context.Context, f activity.Filter, after activity.Cursor, limit int) ([]activity.Entry, error) {
+	entries, err := s.Store.Activity(ctx, f, after, limit)
+	if err == nil {
+		err = s.visit.Stands()
+	}
+	return entries, err
 }
 
 // exportPause is for how long a browser may take nothing of an export.

@@ -97,13 +97,18 @@ var errInPart error = &fault.Error{Code: fault.Refused,
 // stillIn returns an error if the person of a form that was just read is to be let in once
 // more. What is written is compared when it is; this is for what the platform is asked first.
 func (v *Visit) stillIn() error {
-	switch {
-	case v.frame.Now().Sub(v.Now) >= lateAfter:
+	if v.frame.Now().Sub(v.Now) >= lateAfter {
 		return errLate
-	case v.frame.Stands != nil:
-		return v.frame.Stands(v.Context())
 	}
-	return nil
+	return v.Stands()
+}
+
+// Stands returns an error if the person may no longer do what they could when the visit began.
+func (v *Visit) Stands() error {
+	if v.frame.Stands == nil {
+		return nil
+	}
+	return v.frame.Stands(v.Context())
 }
 
 // held is the answer of a form, which is sent when it is known that it stands. That of a

@@ -239,7 +239,7 @@ func (s *stream) serve(v *Visit, control *http.ResponseController) {
 		case <-life.C:
 			return
 		case <-beat.C:
-			if v.frame.Stands != nil && v.frame.Stands(v.Context()) != nil {
+			if v.Stands() != nil {
 				return
 			}
 			text = ": \n\n"
