@@ -222,7 +222,8 @@ func TestDeleteCompany_RefusedAfterTheExport(t *testing.T) {
 func TestDeleteCompany_GetsNoEnterprise(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.unconnected()
-		begun := company.Signup{State: "s1", CompanyID: f.company.ID, Name: "signupUrls/C1", Address: "https://vendor/1", Begun: f.clock.Now()}
+		begun := company.Signup{State: "s1", CompanyID: f.company.ID, Name: "signupUrls/C1",
+			Address: "https://vendor/1", Begun: f.clock.Now()}
 		f.ok(f.db.SaveSignup(f.Context(), begun))
 		dies, kill := context.WithCancel(f.Context())
 		deletes := false

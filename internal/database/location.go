@@ -75,7 +75,8 @@ func (db *DB) SaveView(ctx context.Context, v asset.SavedView) error {
 		case there.own >= asset.MaxUserViews:
 			return fault.New(fault.Refused, "you have %d views: remove one first", there.own)
 		case there.all >= asset.MaxViews:
-			return fault.New(fault.Refused, "the company has %d views: remove one first, or ask an administrator to remove a shared one", there.all)
+			return fault.New(fault.Refused, "the company has %d views: remove one first, or ask an administrator to remove a shared one",
+				there.all)
 		}
 		return t.Insert(ctx, "saved_views", viewColumns, viewFields(&v))
 	})

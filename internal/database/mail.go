@@ -182,15 +182,11 @@ func (db *DB) Letters(ctx context.Context, limit int) ([]attention.Letter, error
 }
 
 // LetterDone implements attention.MailStore.
-func (db *DB) LetterDone(ctx context.Context, id string) error {
-	return db.exec(ctx, `DELETE FROM mail_letters WHERE id = ?`, id)
-}
-
-// LetterRefused implements attention.MailStore.
-func (db *DB) LetterRefused(ctx context.Context, l attention.Letter) error {
+func (db *DB) LetterDone(ctx context.Context, l attention.Letter, refused bool) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if t.count(ctx, `DELETE FROM mail_letters WHERE id = ? AND company_id = ?`, l.ID, l.CompanyID) == 0 {
-			return nil // the invitation was accepted, or made once more
+		there := t.count(ctx, `DELETE FROM mail_letters WHERE id = ? AND company_id = ?`, l.ID, l.CompanyID) > 0
+		if !there || !refused { // without one, the invitation was accepted, or made once more
+			return nil
 		}
 		return db.record(ctx, t, l.CompanyID, activity.Event{Action: activity.UserInvited, Outcome: activity.Failed,
 			Target:  userTarget(account.User{ID: l.UserID, Email: l.Email}),

@@ -77,7 +77,8 @@ func TestPasskeys_AndRecoveryCodes(t *testing.T) {
 		f.code(fault.Refused, f.db.AddPasskey(f.Context(), p))
 		many := f.user(account.Viewer)
 		for n := range account.MaxPasskeys + 1 {
-			err := f.db.AddPasskey(f.Context(), account.Passkey{ID: fmt.Sprint("key ", n), UserID: many.ID, Credential: json.RawMessage(`{}`)})
+			err := f.db.AddPasskey(f.Context(), account.Passkey{ID: fmt.Sprint("key ", n), UserID: many.ID,
+				Credential: json.RawMessage(`{}`)})
 			if added := err == nil; added != (n < account.MaxPasskeys) {
 				f.Errorf("passkey %d: %v", n+1, err)
 			}

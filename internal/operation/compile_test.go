@@ -203,7 +203,8 @@ func TestAudit_Arguments(t *testing.T) {
 	o.Name, o.Path = "send_text", "/assets/{assetId}/commands/text"
 	operation.Define(&r, o, func(context.Context, operation.Call, unruly) (int, error) { return 0, nil })
 	problems := strings.Join(operation.Audit(&r), "\n")
-	for _, want := range []string{"assetId has no doc", "reboot_again: it is at", "a rule speaks of nothing", "its own example is refused"} {
+	for _, want := range []string{"assetId has no doc", "reboot_again: it is at", "a rule speaks of nothing",
+		"its own example is refused"} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("%q is not said in\n%s", want, problems)
 		}

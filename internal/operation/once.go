@@ -146,8 +146,8 @@ func (c Once) claim(o *Operation, p access.Principal, key string, args any) Clai
 			}
 			theirs, err := c.Sealer.Open(purpose, sealed)
 			if err != nil {
-				return false, fault.New(fault.InFlight, "a request with this Idempotency-Key was begun by a replica with another key file: "+
-					"repeat it in a moment").Because(err)
+				return false, fault.New(fault.InFlight, "a request with this Idempotency-Key was begun by a replica with another key "+
+					"file: repeat it in a moment").Because(err)
 			}
 			return bytes.Equal(theirs, fingerprint), nil
 		},

@@ -51,8 +51,8 @@ func Define(r *operation.Registry, s *Service) {
 		Name: "create_provisioning_qr_code", Title: "Create provisioning QR code", Method: "POST",
 		Path: "/policies/{policyId}/provisioning-qr-codes", Created: true,
 		Description: "Creates a QR code with a new enrollment token that enrolls new or factory-reset devices into the company under one " +
-			"policy, for " + strconv.Itoa(int(Lifetime/time.Hour)) + " hours. To use it, tap the setup wizard's welcome screen six times, " +
-			"join Wi-Fi if asked, and scan it. " +
+			"policy, for " + strconv.Itoa(int(Lifetime/time.Hour)) + " hours. To use it, tap the setup wizard's welcome screen six " +
+			"times, join Wi-Fi if asked, and scan it. " +
 			"Devices of VR-only policies cannot enroll this way; use the USB tool for them. The code may hold the Wi-Fi password: show " +
 			"it only to who may enroll devices.",
 		Needs: access.Provisioning | access.PoliciesRead, Gate: access.ProvisioningGate,

@@ -267,7 +267,8 @@ func row21ConsentEachTime(t *testing.T, s *authSite) {
 	silent := token.Client.AuthorizationRequest(s.base, "mcp:devices:read")
 	silent.Set("prompt", "none")
 	ada.Send(s.base+oauthserver.AuthorizePath+"?"+silent.Encode(), nil).Want(t, http.StatusOK)
-	forged := url.Values{"request": {token.Client.AuthorizationRequest(s.base).Encode()}, "scope": {"mcp:devices:read"}, "decision": {"allow"}}
+	forged := url.Values{"request": {token.Client.AuthorizationRequest(s.base).Encode()}, "scope": {"mcp:devices:read"},
+		"decision": {"allow"}}
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"},
 		{"Origin", "https://evil.example"}} {
 		ada.Send(s.base+oauthserver.AuthorizePath, forged, headers...).Want(t, http.StatusForbidden)

@@ -55,8 +55,7 @@ func enterpriseOf(t *testing.T, env *servertest.Env, c company.Company) string {
 // not get it with a made-up token.
 func TestConnect_MadeUpTokenBindsNothing(t *testing.T) {
 	t.Parallel()
-	production, staging := servertest.New(t), servertest.New(t)
-	production.Start()
+	production, staging := servertest.New(t), servertest.New(t) // production does not run: it would list its enterprises
 	victim := production.Connect(production.Company("acme", access.Settings{}))
 	replica := staging.Start(func(c *config.Service, _ *service.Options) { c.Platform = production.Platform() })
 	other := staging.Company("evil", access.Settings{})

@@ -177,10 +177,9 @@ type MailStore interface {
 	MailFailed(ctx context.Context, companyID, userID string, next time.Time) error
 	// Letters are the invitations that are due, at most limit.
 	Letters(ctx context.Context, limit int) ([]Letter, error)
-	// LetterDone removes one: it was sent.
-	LetterDone(ctx context.Context, id string) error
-	// LetterRefused removes one that the server refused for good, and records that in the activity log.
-	LetterRefused(ctx context.Context, l Letter) error
+	// LetterDone removes one that was sent, or that the server refused for good, which is recorded
+	// in the activity log.
+	LetterDone(ctx context.Context, l Letter, refused bool) error
 	// LetterFailed notes an attempt that failed; the next is at a time.
 	LetterFailed(ctx context.Context, id string, next time.Time) error
 }

@@ -22,7 +22,7 @@ func (deaf) MailSent(context.Context, string, string, []string, int64, time.Time
 	return nil
 }
 
-func (deaf) LetterDone(context.Context, string) error { runtime.Goexit(); return nil }
+func (deaf) LetterDone(context.Context, attention.Letter, bool) error { runtime.Goexit(); return nil }
 
 // brief is a lease whose holder is killed before its first mail.
 type brief struct {

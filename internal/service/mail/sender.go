@@ -188,10 +188,8 @@ func (s *Sender) letters(ctx context.Context) error {
 		switch outcome {
 		case Failed:
 			err = errors.Join(err, s.Store.LetterFailed(ctx, l.ID, s.Now().Add(retry(l.Failures))))
-		case Sent: // also where the replica is being stopped
-			err = errors.Join(err, s.Store.LetterDone(context.WithoutCancel(ctx), l.ID))
-		case Refused:
-			err = errors.Join(err, s.Store.LetterRefused(context.WithoutCancel(ctx), l))
+		case Sent, Refused: // also where the replica is being stopped
+			err = errors.Join(err, s.Store.LetterDone(context.WithoutCancel(ctx), l, outcome == Refused))
 		}
 		if failed != nil || err != nil {
 			return errors.Join(failed, err)

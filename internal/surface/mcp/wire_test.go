@@ -144,10 +144,11 @@ func TestBody_TooLongOrBroken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close() //nolint:errcheck // it was only read
+		defer conn.Close()
 		go func() {
 			_, _ = io.WriteString(conn, "POST "+mcp.Path+" HTTP/1.1\r\nHost: "+host+"\r\nX-API-Key: "+key+
-				"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
+				"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream"+
+				"\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
 		}()
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {

@@ -74,7 +74,7 @@ func (o *office) download(t *testing.T, who *servertest.Browser, store between, 
 	if err != nil {
 		return "", false
 	}
-	defer answer.Body.Close() //nolint:errcheck // it is read
+	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if answer.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %d: %.300s", path, answer.StatusCode, body)

@@ -187,9 +187,9 @@ func scalar(value any) (string, bool) {
 }
 
 // plain is a text in one line that is cli.Visible.
-func plain(text string) string { return cli.Visible(blanks.Replace(text)) }
-
-var blanks = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
+func plain(text string) string {
+	return cli.Visible(strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(text))
+}
 
 // lines is plain for a text of several lines.
 func lines(text string) string {
