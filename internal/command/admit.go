@@ -235,7 +235,10 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 	if err != nil {
 		return forecast, err
 	}
-	_, prepared := s.prepareDelivery(ctx, &order)
+	held, prepared := s.prepareDelivery(ctx, &order)
+	if held != nil && held.Place != nil {
+		held.Place.Leave() // nothing is sent
+	}
 	if prepared != nil && prepared.failed() {
 		if prepared.Code == outcome.NotSent && prepared.Cause != nil {
 			return forecast, prepared.Cause // it is not the call that would fail

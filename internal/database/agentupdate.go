@@ -129,6 +129,7 @@ func (db *DB) UpdateTroubles(ctx context.Context, companyID string, limit int) (
 	}),
 		`SELECT d.asset_id, a.identification, u.version, u.state, u.detail FROM agent_devices d JOIN agent_updates u ON u.device_id = d.id
 		JOIN assets a ON a.id = d.asset_id
+		JOIN agent_releases r ON r.version = u.version AND r.package = d.agent_package AND r.code > d.agent_code
 		WHERE d.company_id = ? AND d.state = '`+string(agentdevice.Active)+`' AND u.state IN ('FAILED', 'WENT_BACK')
 		ORDER BY u.ended_at DESC, d.id LIMIT ?`, companyID, limit)
 }

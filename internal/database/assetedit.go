@@ -126,6 +126,8 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 		switch {
 		case err != nil:
 			return now, err
+		case h.status == archived:
+			return now, fault.New(fault.Unsupported, "the asset is archived: restore it first")
 		case !there:
 			return now, fault.New(fault.Unsupported, "there is nothing to undo: the asset was changed since, or too much time has passed")
 		case len(asset.Differences(after.of(now), now)) > 0:

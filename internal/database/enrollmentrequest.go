@@ -255,6 +255,9 @@ func (db *DB) DeclineRequest(ctx context.Context, companyID, id string) error {
 			t.do(ctx, `UPDATE enrollment_requests SET confirmed_at = ? WHERE id = ? AND company_id = ?`, declined, id, companyID)
 		} else {
 			t.do(ctx, `DELETE FROM enrollment_requests WHERE id = ? AND company_id = ?`, id, companyID)
+			t.do(ctx, `UPDATE enrollment_codes SET revoked_at = ? WHERE company_id = ? AND revoked_at = 0
+				AND id = (SELECT code_id FROM agent_tokens WHERE hash = ? AND code_id <> '')`, millis(t.db.now()), companyID, r.hash)
+			t.changed(companyID, "code", "")
 			t.do(ctx, `DELETE FROM agent_tokens WHERE hash = ?`, r.hash)
 		}
 		return nil, h.recordRequest(ctx, t, activity.EnrollmentDeclined)

@@ -30,7 +30,7 @@ const mayRise = `(v.impact <> 'HIGH' AND v.capability <> 'create_policy' AND
 // mayAwait is proposal.AwaitsApproval as far as SQL can say it: no proposal that awaits an
 // approval fails it, and few others pass it, which awaiting drops.
 const mayAwait = `v.status = 'PENDING' AND v.owner_kind IN ('API_KEY', 'CONNECTION')
-	AND COALESCE((SELECT n.version = v.base_version FROM policies n WHERE n.id = v.policy_id), TRUE)
+	AND COALESCE((SELECT n.version = v.base_version AND NOT n.deleted FROM policies n WHERE n.id = v.policy_id), TRUE)
 	AND ((SELECT c.apply_approval FROM companies c WHERE c.id = v.company_id) = 'ALL' OR v.impact = 'HIGH' OR v.warnings <> ''
 		OR ` + mayRise + `)
 	AND (v.approval <> 'APPROVED' OR ` + mayRise + `)`

@@ -23,6 +23,9 @@ import (
 // says which (contract 7.3).
 func (s *Service) Apply(ctx context.Context, call operation.Call, id, confirmation string) (Proposal, error) {
 	p, err := s.Read(ctx, call.Principal, id)
+	if err == nil && p.Creates() {
+		err = policy.MayCreate(call.Principal)
+	}
 	if err != nil {
 		return Proposal{}, err
 	}

@@ -94,6 +94,9 @@ func (s *Service) situation(ctx context.Context, p Proposal, confirmed bool) (Si
 // not depend on the vendor. It changes nothing.
 func (s *Service) ForeseeApply(ctx context.Context, p access.Principal, id, confirmation string) (operation.Forecast, error) {
 	found, err := s.own(ctx, p, id, s.Store.PeekProposal)
+	if err == nil && found.Creates() {
+		err = policy.MayCreate(p)
+	}
 	if err != nil {
 		return operation.Forecast{}, err
 	}

@@ -75,11 +75,11 @@ func TestImport_PreviewThenImport(t *testing.T) {
 
 	tab.Scripts(false)
 	tab.Go("/devices/import")
-	chooses(t, tab, "identification,serialNumber\nPlain,DE-3\n")
+	chooses(t, tab, "identification,serialNumber\nPlain,PLAINONE3\n")
 	tab.Follow("button[value=preview]")
-	chooses(t, tab, "identification,serialNumber\nPlain,DE-3\n")
+	chooses(t, tab, "identification,serialNumber\nPlain,PLAINONE3\n")
 	tab.Follow("button[value=import]")
 	tab.Scripts(true)
-	tab.Go("/devices?q=DE-3")
+	tab.Go("/devices?q=PLAINONE3")
 	tab.Sees("main", "Plain")
 }
