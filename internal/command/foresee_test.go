@@ -127,6 +127,27 @@ func (f *fixture) sends(a asset.Asset) {
 	f.ok(err)
 }
 
+// place counts how often it was given back.
+type place struct{ used, left int }
+
+func (p *place) Use()   { p.used++ }
+func (p *place) Leave() { p.left++ }
+
+// A forecast gives back the place that the command would have on the device's stream.
+func TestForesee_KeepsNoPlace(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enroll(agentManaged)
+	service, h := f.holding(f.db)
+	h.place = &place{}
+	for n := range 2 {
+		_, err := service.Foresee(f.ctx(), operation.Call{Principal: f.caller()},
+			command.Request{Type: command.Reboot, AssetID: a.PathName()})
+		f.ok(err)
+		expect.Equal(t, "after a forecast", expect.Values{"given back": {h.place.left, n + 1}, "used": {h.place.used, 0}})
+	}
+}
+
 // Where a command cannot be prepared, it is foreseen that it fails as it would; where it is the
 // forecast that cannot be made, that is its error.
 func TestForesee_WhatCannotBePrepared(t *testing.T) {

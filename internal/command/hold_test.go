@@ -25,6 +25,7 @@ type holder struct {
 	device    string
 	refuses   bool
 	kept      string            // the command that was prepared last
+	place     *place            // for it; nil: there is none
 	announced []command.Command // as the store had them when the device was woken
 }
 
@@ -35,6 +36,9 @@ func (h *holder) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 	h.kept = o.Command.ID
 	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: h.device, Type: string(o.Command.Type), Args: []byte(`{}`),
 		CreatedAt: o.Command.CreatedAt, Deadline: o.Command.Deadline}
+	if h.place != nil {
+		held.Place = h.place
+	}
 	receipt := h.answer(ctx, o)
 	return held, &receipt
 }

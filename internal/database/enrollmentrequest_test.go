@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -160,6 +161,27 @@ func TestConfirmRequest_WithoutToken(t *testing.T) {
 		equal(f, "devices that count", f.counting(1), 0)
 		f.ok(f.db.DeclineRequest(f.Context(), f.company.ID, request))
 		equal(f, "requests", len(f.lostDevices()), 0)
+	})
+}
+
+// With a declined request its code for one device ends; one for several devices stays.
+func TestDeclineRequest_EndsTheCode(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.sameSerial(1, "SN-1")
+		want := map[string]provisioning.CodeStatus{}
+		for n, status := range []provisioning.CodeStatus{provisioning.CodeActive, provisioning.CodeRevoked} {
+			token := fmt.Sprint("t", n)
+			want[f.agentCode(token, 2-n).ID] = status
+			f.is(agentdevice.ErrWaiting, f.lost(token, token, "SN-1"))
+			f.ok(f.db.DeclineRequest(f.Context(), f.company.ID, f.lostDevices()[0].ID))
+		}
+		all, err := f.db.Codes(f.Context(), f.company.ID, nil, 10)
+		f.ok(err)
+		got := map[string]provisioning.CodeStatus{}
+		for _, c := range all {
+			got[c.ID] = c.Status(f.clock.Now())
+		}
+		equal(f, "the codes", got, want)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 )
 
@@ -62,5 +63,22 @@ func TestJob_ChangesOfAProcessThatStoodStill(t *testing.T) {
 		f.ok(err)
 		undo = f.goOn(undo, 4, r)
 		equal(f, "ended", string(undo.Status)+": "+f.jobCounts(undo), "DONE: SUCCESS 1, ERROR 1")
+	})
+}
+
+// An edit of an asset that was archived since cannot be undone.
+func TestUndoEdit_ArchivedAsset(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{{ID: "a1", CompanyID: f.company.ID, Identification: "Shelf"}}))
+		as := access.WithActor(f.Context(), access.Actor{Kind: access.User, ID: "u1"}, "r1")
+		_, err := f.db.EditAsset(as, f.company.ID, "a1", asset.Edit{AddTags: []string{"Aisle 4"}})
+		f.ok(err)
+		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{"a1"}, true))
+		_, err = f.db.UndoEdit(as, f.company.ID, "a1", "r1", time.Hour, nil)
+		f.code(fault.Unsupported, err)
+		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{"a1"}, false))
+		undone, err := f.db.UndoEdit(as, f.company.ID, "a1", "r1", time.Hour, nil)
+		f.ok(err)
+		equal(f, "tags", len(undone.Tags), 0)
 	})
 }

@@ -92,6 +92,10 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	left := other
 	left.status, left.policyID, left.device = asset.Deleted, "", ""
 	left.serialKey, left.brandKey, left.stableID = "", "", "" // it is no longer found by them
+	facts, err := decodeMap(left.specifications)
+	t.check(err)
+	delete(facts, "serialNumber")
+	left.specifications = encodeSome(facts)
 	left.location = ""
 	kept.count(counts, 1)
 	left.count(counts, 1)

@@ -229,7 +229,8 @@ func TestMergeAssets(t *testing.T) {
 		kept := f.asset(phone.ID)
 		equal(f, "kept", words(kept.Status.Enrolled(), kept.Device.Management, kept.Device.Name, kept.Device.PolicyID, kept.Device.Epoch),
 			words(true, asset.Agent, agent.ID, p.ID, 2))
-		equal(f, "the other", f.asset(agent.AssetID).Status, asset.Deleted)
+		left := f.asset(agent.AssetID)
+		equal(f, "the other", words(left.Status, left.Specifications["serialNumber"]), words(asset.Deleted, ""))
 		equal(f, "command", f.command(lock.ID).State, command.Failed)
 		d, err := f.db.AgentDevice(f.Context(), agent.ID)
 		f.ok(err)

@@ -334,6 +334,10 @@ func TestUpdateTold(t *testing.T) {
 		if f.ok(err); len(versions) != 1 || versions[0] != (rollout.Count{Version: "1", Devices: 1}) {
 			f.Errorf("the company's devices run %+v", versions)
 		}
+		f.build(*d, 3) // a later one was installed otherwise
+		if troubles, err = f.db.UpdateTroubles(f.Context(), f.company.ID, 10); err != nil || len(troubles) > 0 {
+			f.Errorf("with a later version the company sees %+v, %v", troubles, err)
+		}
 		other := f.newCompany("other")
 		troubles, err = f.db.UpdateTroubles(f.Context(), other.ID, 10)
 		if f.ok(err); len(troubles) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
 )
@@ -72,6 +73,26 @@ func TestVoid_NothingOfCallersThatEnded(t *testing.T) {
 		f.ok(err)
 		equal(f, "recorded as void", []int{f.recorded(activity.ApprovalVoid), f.recorded(activity.AuthorizationVoid)}, []int{0, 0})
 		equal(f, "the authorization", f.authorization(asked).At(f.clock.Now()), approval.Expired)
+	})
+}
+
+// A change of a policy that was deleted since cannot be approved: it waits for no person, and fills no place.
+func TestAwaiting_NoChangeOfDeletedPolicy(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveAll })
+		gone, stays := f.newPolicy("Gone"), f.newPolicy("Stays")
+		for range proposal.MaxWaiting {
+			f.mustPropose(gone, access.ApproveAll, nil)
+		}
+		_, err := f.proposes(stays, access.ApproveAll, nil)
+		f.code(fault.RateLimited, err)
+		f.ok(f.deletePolicy(f.Context(), f.company.ID, gone.ID, f.clock.Now()))
+		last := f.mustPropose(stays, access.ApproveAll, nil)
+		listed, err := f.db.CompanyProposals(f.Context(), proposal.Query{CompanyID: f.company.ID, Limit: 100})
+		f.ok(err)
+		for _, l := range listed {
+			equal(f, "awaits an approval", l.AwaitsApproval(), l.ID == last.ID)
+		}
 	})
 }
 

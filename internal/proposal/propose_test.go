@@ -355,6 +355,23 @@ func TestSummary_ImpactRule(t *testing.T) {
 	}
 }
 
+// Who was limited to some policies since cannot apply a copy, which they would not see, and is told so beforehand.
+func TestApply_CopyOfOneWhoIsLimitedSince(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p, call := r.newPolicy("Warehouse", 1), r.key("k")
+	made, err := r.service.ProposeCopy(t.Context(), call, p.ID, "Berlin", nil)
+	r.ok(err)
+	call.Principal.Policies = []string{p.ID}
+	_, err = r.service.ForeseeApply(t.Context(), call.Principal, made.ID, "")
+	r.code(fault.Forbidden, err)
+	_, err = r.service.Apply(t.Context(), call, made.ID, "")
+	r.code(fault.Forbidden, err)
+	call.Principal.Policies = nil
+	_, err = r.service.Apply(t.Context(), call, made.ID, "")
+	r.ok(err)
+}
+
 // Only the owner reads and applies: the same key, or the same connection and
 // the same person behind it. Everyone else learns nothing (contract 5.6).
 func TestApply_Ownership(t *testing.T) {
