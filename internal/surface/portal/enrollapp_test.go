@@ -1,12 +1,16 @@
 package portal_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 )
@@ -75,5 +79,23 @@ func TestEnrollPage_ChoosesPolicy(t *testing.T) {
 			`<section class="panel gap-4 p-5" aria-label="What to do on the device">`) {
 			t.Errorf("%s: the steps of a code are not in what a headset hides", c.name)
 		}
+	}
+}
+
+// The policy of the address is chosen, also if more are before it than the page lists.
+func TestEnrollPage_PolicyBeyondTheList(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	last := policy.Policy{CompanyID: o.Company.ID, CompanySlug: o.Company.Slug, Type: policy.Agent, Version: 1,
+		Document: json.RawMessage(`{}`), CreatedAt: o.Now(), UpdatedAt: o.Now()}
+	for n := range 201 {
+		last.ID, last.Name = resource.NewID(), fmt.Sprint("Zone ", 1000+n)
+		if err := o.DB().CreatePolicy(t.Context(), last, policy.Author{Kind: "USER", ID: "u1", Name: "Ada"}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := o.get(t, o.person(t, account.Admin), "/enrol?policy="+last.ID, 200)
+	if !strings.Contains(page, `value="`+last.ID+`" selected`) {
+		t.Errorf("the page does not choose the policy %s: %.2000s", last.Name, page)
 	}
 }

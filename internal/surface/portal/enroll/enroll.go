@@ -53,17 +53,24 @@ type sheet struct {
 	App provisioning.AppState
 }
 
-// maxPolicies is how many policies the choice offers.
+// maxPolicies is how many policies the choice offers, beside the one of the address.
 const maxPolicies = 200
 
 func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName,
 		Limit: maxPolicies})
+	id := values.Get("policy")
+	isChosen := func(p policy.Policy) bool { return p.ID == id }
+	if err == nil && id != "" && v.Principal.MaySee(id) && !slices.ContainsFunc(all, isChosen) { // there are more
+		var chosen []policy.Policy
+		chosen, _, err = s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{id}, Limit: 1})
+		all = append(all, chosen...)
+	}
 	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}}
 	f.App = s.App()
 	for i, p := range all {
 		f.Own = f.Own || p.Type == policy.Agent
-		if i == 0 || p.ID == values.Get("policy") || values.Get("policy") == "" && f.Policy.VROnly && !p.VROnly {
+		if i == 0 || isChosen(p) || id == "" && f.Policy.VROnly && !p.VROnly {
 			f.Policy = p
 		}
 	}
