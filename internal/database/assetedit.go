@@ -25,7 +25,7 @@ func (db *DB) EditAsset(ctx context.Context, companyID, id string, e asset.Edit)
 		if err := e.Apply(&after); err != nil {
 			return before, err
 		}
-		return after, h.edit(ctx, t, before, after)
+		return after, h.edit(ctx, t, before, after, true)
 	})
 }
 
@@ -39,8 +39,9 @@ func holdAsset(ctx context.Context, t *tx, companyID, id string) (lockedAsset, a
 	return h, a, err
 }
 
-// edit writes what people say of an asset, and records what changed.
-func (h lockedAsset) edit(ctx context.Context, t *tx, before, after asset.Asset) error {
+// edit writes what people say of an asset, and records what changed. named says whether a
+// changed identification is one that a person gave; else the device's reports go on changing it.
+func (h lockedAsset) edit(ctx context.Context, t *tx, before, after asset.Asset, named bool) error {
 	changes := []activity.Change{}
 	for _, d := range asset.Differences(before, after) {
 		changes = append(changes, activity.Change{Field: d.Field, Before: d.Before, After: d.After})
@@ -48,10 +49,15 @@ func (h lockedAsset) edit(ctx context.Context, t *tx, before, after asset.Asset)
 	if len(changes) == 0 {
 		return nil
 	}
+	was := labelsOf(before)
+	was.Unnamed = !h.named
 	h.say(before, after)
+	if before.Identification != after.Identification {
+		h.named = named
+	}
 	t.changed(h.companyID, "asset", h.id)
 	t.check(h.save(ctx, t))
-	t.check(h.keepEdit(ctx, t, before, after))
+	t.check(h.keepEdit(ctx, t, was, labelsOf(after)))
 	return h.record(ctx, t, activity.AssetChanged, changes...)
 }
 
@@ -71,9 +77,10 @@ type labels struct {
 	Identification string            `json:"identification"`
 	Tags           []string          `json:"tags"`
 	CustomData     map[string]string `json:"customData"`
+	Unnamed        bool              `json:"unnamed,omitempty"` // the identification is what the device reported
 }
 
-func labelsOf(a asset.Asset) *labels { return &labels{a.Identification, a.Tags, a.CustomData} }
+func labelsOf(a asset.Asset) *labels { return &labels{Identification: a.Identification, Tags: a.Tags, CustomData: a.CustomData} }
 
 func (s labels) of(a asset.Asset) asset.Asset {
 	a.Identification, a.Tags, a.CustomData = s.Identification, s.Tags, s.CustomData
@@ -81,14 +88,14 @@ func (s labels) of(a asset.Asset) asset.Asset {
 }
 
 // keepEdit keeps an edit of a person, in the place of the asset's last.
-func (h lockedAsset) keepEdit(ctx context.Context, t *tx, before, after asset.Asset) error {
+func (h lockedAsset) keepEdit(ctx context.Context, t *tx, before, after *labels) error {
 	o := access.OriginOf(ctx)
 	if o.Actor.Kind != access.User && o.Actor.Kind != access.System || o.RequestID == "" {
 		return t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ?`, h.id) // it is the last edit no more
 	}
 	return t.Exec(ctx, `INSERT INTO asset_edits (asset_id, company_id, ref, at, before, after) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (asset_id) DO UPDATE SET ref = excluded.ref, at = excluded.at, before = excluded.before, after = excluded.after`,
-		h.id, h.companyID, o.RequestID, millis(t.db.now()), encode(labelsOf(before)), encode(labelsOf(after)))
+		h.id, h.companyID, o.RequestID, millis(t.db.now()), encode(before), encode(after))
 }
 
 // LastEdit implements asset.Undoer.
@@ -134,7 +141,7 @@ func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within ti
 			return now, fault.New(fault.Unsupported, "the asset was changed since")
 		}
 		undone := before.of(now)
-		t.check(h.edit(ctx, t, now, undone))
+		t.check(h.edit(ctx, t, now, undone, !before.Unnamed))
 		return undone, t.Exec(ctx, `DELETE FROM asset_edits WHERE asset_id = ? AND company_id = ?`, id, companyID)
 	})
 }

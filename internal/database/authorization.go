@@ -126,7 +126,8 @@ func authorizationState(ctx context.Context, c conn, of approval.Call, now time.
 		s.Last = &last
 	}
 	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
-		AND state = 'WAITING' AND created_at > ?`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)))
+		AND state = 'WAITING' AND created_at > ? AND EXISTS (SELECT 1 FROM assets v WHERE v.id = authorizations.asset_id
+			AND v.company_id = authorizations.company_id AND v.epoch = authorizations.epoch)`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)))
 	return s, err
 }
 

@@ -298,6 +298,23 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 	})
 }
 
+// What waits for a device that was enrolled anew cannot be decided, and does not count in the five.
+func TestBegin_AuthorizationsOfFormerDevices(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		devices := f.fleet(approval.MaxWaiting + 1)
+		for _, d := range devices[:approval.MaxWaiting] {
+			f.refusal(f.db, f.asking(d, command.WipeCompanyData, d.ID))
+		}
+		last := f.asking(devices[approval.MaxWaiting], command.WipeCompanyData, "last")
+		equal(f, "one more", f.refusal(f.db, last).Verdict, approval.TooMany)
+		f.clock.Advance(time.Minute)
+		f.observe(f.joined(devices[0].Device.Name, ""))
+		equal(f, "the device's epoch", f.asset(devices[0].ID).Device.Epoch, devices[0].Device.Epoch+1)
+		equal(f, "one more after a new enrollment", f.refusal(f.db, last).Verdict, approval.Asks)
+	})
+}
+
 // A caller has at most five that wait; a declined call is not asked for again for an hour.
 func TestBegin_AuthorizationsAreBounded(t *testing.T) {
 	withCompany(t, func(f *fixture) {

@@ -66,6 +66,26 @@ func TestJob_ChangesOfAProcessThatStoodStill(t *testing.T) {
 	})
 }
 
+// After the undo of a device's first name by a person, its reports go on naming it.
+func TestUndoEdit_DevicesOwnName(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d1", "")
+		as := access.WithActor(f.Context(), access.Actor{Kind: access.User, ID: "u1"}, "r1")
+		_, err := f.db.EditAsset(as, f.company.ID, a.ID, asset.Edit{Identification: new("Reception")})
+		f.ok(err)
+		_, err = f.db.UndoEdit(as, f.company.ID, a.ID, "r1", time.Hour, nil)
+		f.ok(err)
+		equal(f, "the name after the undo", f.asset(a.ID).Identification, a.Identification)
+		f.clock.Advance(time.Minute)
+		report := f.observation("d1")
+		report.Model = "Tablet 9"
+		f.observe(report)
+		if now := f.asset(a.ID).Identification; now == a.Identification {
+			f.Errorf("the name stays %q, although the device reports another model", now)
+		}
+	})
+}
+
 // An edit of an asset that was archived since cannot be undone.
 func TestUndoEdit_ArchivedAsset(t *testing.T) {
 	withCompany(t, func(f *fixture) {
