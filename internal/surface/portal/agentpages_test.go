@@ -55,10 +55,10 @@ func TestPolicy_SystemUpdateForm(t *testing.T) {
 	p := o.AgentPolicy(o.Company, "Kiosk")
 	admin := o.person(t, account.Admin)
 	path := "/policies/" + p.ID
-	send := func(version, kind, freezes string) {
+	send := func(version, kind, freezes string, status int) string {
 		t.Helper()
-		admin.Send(o.base+path+"/system-update", url.Values{"version": {version}, "type": {kind}, "start": {"23:00"}, "end": {"04:30"},
-			"freezes": {freezes}}).Want(t, 303)
+		return string(admin.Send(o.base+path+"/system-update", url.Values{"version": {version}, "type": {kind}, "start": {"23:00"},
+			"end": {"04:30"}, "freezes": {freezes}}).Want(t, status).Body)
 	}
 	document := func() string {
 		t.Helper()
@@ -68,7 +68,7 @@ func TestPolicy_SystemUpdateForm(t *testing.T) {
 		}
 		return string(now.Document)
 	}
-	send("1", policy.Windowed, "11-20 to 01-03\r\n\r\n4-1 to 4-30")
+	send("1", policy.Windowed, "11-20 to 01-03\r\n\r\n4-1 to 4-30", 303)
 	want :=
 		`"systemUpdate":{"type":"WINDOWED","startMinutes":1380,"endMinutes":270,"freezePeriods":[{"startDate":{"month":4,"day":1},"endDate":{"month":4,"day":30}},` +
 			`{"startDate":{"month":11,"day":20},"endDate":{"month":1,"day":3}}]}`
@@ -80,18 +80,49 @@ func TestPolicy_SystemUpdateForm(t *testing.T) {
 		t.Error("the page does not say what was saved")
 	}
 	for _, wrong := range []string{"1-1 to 12-31", "soon", "2-30 to 3-1"} {
-		send("2", policy.Postpone, wrong)
+		if page := send("2", policy.Postpone, wrong, 422); !strings.Contains(page, ">"+wrong+"</textarea>") ||
+			!strings.Contains(page, `value="POSTPONE" selected`) || !strings.Contains(page, "data-shown") {
+			t.Errorf("after %q the dialog is not open with what was filled in: %.3000s", wrong, page)
+		}
 		if got := document(); !strings.Contains(got, want) {
 			t.Errorf("after %q: %s", wrong, got)
 		}
 	}
-	send("2", "", "")
+	if page := send("1", policy.Postpone, "5-1 to 5-2", 409); !strings.Contains(page, ">5-1 to 5-2</textarea>") ||
+		!strings.Contains(page, "saved version 2 while you edited version 1") || !strings.Contains(page, `name="version" value="2"`) {
+		t.Errorf("after a save in between: %.3000s", page)
+	}
+	send("2", "", "", 303)
 	if got := document(); strings.Contains(got, "systemUpdate") {
 		t.Errorf("removed: %s", got)
 	}
-	admin.Send(o.base+"/policies/"+o.Policy.ID+"/system-update", url.Values{"version": {"1"}, "type": {policy.Postpone}}).Want(t, 303)
+	admin.Send(o.base+"/policies/"+o.Policy.ID+"/system-update", url.Values{"version": {"1"}, "type": {policy.Postpone}}).Want(t, 422)
 	if now, err := o.DB().Policy(t.Context(), o.Company.ID, o.Policy.ID); err != nil ||
 		strings.Contains(string(now.Document), "systemUpdate") {
 		t.Errorf("a PLATFORM policy took it: %v", err)
 	}
+}
+
+// What a person filled in is still there when the policy's details are not saved.
+func TestPolicy_DetailsNotSaved(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	send := func(version, name string, status int) string {
+		t.Helper()
+		return string(admin.Send(o.base+"/policies/"+o.Policy.ID+"/details", url.Values{"version": {version}, "name": {name},
+			"description": {"For <b>vans</b>"}, "labels": {"a, b"}, "group": {"north"}}).Want(t, status).Body)
+	}
+	for what, page := range map[string]string{
+		"a name of another policy": send("1", o.other.Name, 422),
+		"a version from before":    send("7", "Vans", 409),
+	} {
+		for _, kept := range []string{"For &lt;b&gt;vans&lt;/b&gt;</textarea>", `value="a, b"`, `value="north"`, "data-shown",
+			`role="alert"`} {
+			if !strings.Contains(page, kept) {
+				t.Errorf("after %s the dialog lacks %s: %.3000s", what, kept, page)
+			}
+		}
+	}
+	send("1", "Vans", 303)
 }

@@ -49,7 +49,7 @@ func (s *Section) revisions(v *frame.Visit, p policy.Policy) error {
 			return err
 		}
 	}
-	return v.Show(p.Name+": revisions", frame.PoliciesPath, revisionsPage(v, sheet{p, "revisions"}, h))
+	return v.Show(p.Name+": revisions", frame.PoliciesPath, revisionsPage(v, sheet{Policy: p, Tab: "revisions"}, h))
 }
 
 // changesOf says what each revision changed; all are in order, newest first. One more
@@ -110,7 +110,7 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	}
 	after, err := s.Policies.Restore(v.Context(), v.Principal, p.ID, version, revision)
 	if c, ok := errors.AsType[*policy.Conflict](err); ok {
-		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, "revisions"}, c, nil))
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{Policy: c.Current, Tab: "revisions"}, c, nil))
 	}
 	if err != nil {
 		return v.Refused(back, err, fault.Refused, fault.Unavailable)
@@ -139,7 +139,7 @@ func (s *Section) devices(v *frame.Visit, p policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	return v.Show(p.Name+": devices", frame.PoliciesPath, devicesPage(v, sheet{p, "devices"}, some))
+	return v.Show(p.Name+": devices", frame.PoliciesPath, devicesPage(v, sheet{Policy: p, Tab: "devices"}, some))
 }
 
 // document shows the whole document, to read: its members are in the order of the form
@@ -156,7 +156,7 @@ func (s *Section) document(v *frame.Visit, p policy.Policy) error {
 			return err
 		}
 	}
-	return v.Show(p.Name+": document", frame.PoliciesPath, documentPage(v, sheet{p, "json"}, pretty.String(), apps))
+	return v.Show(p.Name+": document", frame.PoliciesPath, documentPage(v, sheet{Policy: p, Tab: "json"}, pretty.String(), apps))
 }
 
 // chosen says whether a revision is marked for comparison: what was compared,

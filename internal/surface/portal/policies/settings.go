@@ -19,6 +19,17 @@ import (
 type sheet struct {
 	policy.Policy
 	Tab string // "", revisions, devices, json
+	// Open is the dialog that is open again with what the person filled in, and Problem is why
+	// that was not saved.
+	Open, Problem string
+}
+
+// typed is what an input of a dialog holds: what the person filled in, where it is open again, or what is.
+func (s sheet) typed(v *frame.Visit, dialog, name, is string) string {
+	if s.Open != dialog {
+		return is
+	}
+	return v.Typed(name, is)
 }
 
 // group is a group of settings, in the catalog's order.
@@ -79,7 +90,17 @@ func (s *Section) settings(v *frame.Visit, p policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	return v.Show(p.Name, frame.PoliciesPath, settingsPage(v, sheet{p, ""}, grouped(values)))
+	return v.Show(p.Name, frame.PoliciesPath, settingsPage(v, sheet{Policy: p}, grouped(values)))
+}
+
+// reopen shows the settings with a dialog as the person filled it in, and why it was not saved.
+func (s *Section) reopen(v *frame.Visit, p policy.Policy, dialog string, status int, problem string) error {
+	values, err := policy.View(p.Type, p.Document)
+	if err != nil {
+		return err
+	}
+	return v.ShowStatus(status, p.Name, frame.PoliciesPath,
+		settingsPage(v, sheet{Policy: p, Open: dialog, Problem: problem}, grouped(values)))
 }
 
 // fieldOf is the name of a setting's input.
@@ -143,14 +164,14 @@ func (s *Section) review(v *frame.Visit) error {
 		return err
 	}
 	if conflict != nil {
-		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{p, ""}, conflict, changes))
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{Policy: p}, conflict, changes))
 	}
 	if p.Type == policy.Agent {
 		d, err := s.Policies.Preview(v.Context(), v.Principal, p.ID, version, policy.Edit{Changes: changes})
 		if err != nil {
 			return err
 		}
-		return v.Show(p.Name, frame.PoliciesPath, agentReview(v, sheet{p, ""}, d, changes))
+		return v.Show(p.Name, frame.PoliciesPath, agentReview(v, sheet{Policy: p}, d, changes))
 	}
 	return s.propose(v, "update_policy_settings", map[string]any{"policyId": p.ID, "changes": changes}, frame.PolicyPath(p.ID))
 }
@@ -178,20 +199,33 @@ func (s *Section) save(v *frame.Visit) error {
 	if p.Type != policy.Agent {
 		return fault.New(fault.Unsupported, "changes of this policy are applied from their proposal")
 	}
-	return s.saved(v, p, policy.Edit{Changes: changes})
+	return s.saved(v, p, "", policy.Edit{Changes: changes})
 }
 
-// saved saves an edit of the version that the person saw, and opens the policy.
-func (s *Section) saved(v *frame.Visit, p policy.Policy, e policy.Edit) error {
+// The dialogs of a policy that save at once.
+const (
+	detailsDialog = "details"
+	updatesDialog = "system-update"
+)
+
+// saved saves an edit of the version that the person saw, made in a dialog or, without one, reviewed, and opens the policy.
+func (s *Section) saved(v *frame.Visit, p policy.Policy, dialog string, e policy.Edit) error {
 	version, err := seenVersion(v)
 	if err != nil {
 		return err
 	}
 	after, err := s.Policies.SaveBy(v.Context(), v.Principal, p.ID, version, e)
-	if c, ok := errors.AsType[*policy.Conflict](err); ok {
-		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{c.Current, ""}, c, e.Changes))
-	}
-	if err != nil {
+	c, conflicts := errors.AsType[*policy.Conflict](err)
+	code := fault.CodeOf(err)
+	switch {
+	case conflicts && dialog != "":
+		return s.reopen(v, c.Current, dialog, http.StatusConflict, fmt.Sprintf("%s saved version %d while you edited version %d. To put "+
+			"yours on it, save again.", authorWord(c.Saved.SavedBy), c.Current.Version, c.Expected))
+	case conflicts:
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{Policy: c.Current}, c, e.Changes))
+	case dialog != "" && (code == fault.Refused || code == fault.InvalidArguments):
+		return s.reopen(v, p, dialog, http.StatusUnprocessableEntity, frame.Sentence(fault.From(err).Detail))
+	case err != nil:
 		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused, fault.InvalidArguments, fault.Unavailable)
 	}
 	if after.Version == p.Version {
@@ -204,7 +238,7 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, e policy.Edit) error {
 func (s *Section) details(v *frame.Visit, p policy.Policy) error {
 	newName, text, inGroup := v.Form.Get("name"), strings.TrimSpace(v.Form.Get("description")), strings.TrimSpace(v.Form.Get("group"))
 	labels := frame.Parted(v.Form.Get("labels"))
-	return s.saved(v, p, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
+	return s.saved(v, p, detailsDialog, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
 }
 
 // copy proposes a copy of the policy.

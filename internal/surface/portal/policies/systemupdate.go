@@ -3,6 +3,7 @@ package policies
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -55,9 +56,9 @@ var freezeForm = regexp.MustCompile(`^([0-9]{1,2})-([0-9]{1,2}) to ([0-9]{1,2})-
 func (s *Section) systemUpdate(v *frame.Visit, p policy.Policy) error {
 	text, err := formed(updateForm{v.Form.Get("type"), v.Form.Get("start"), v.Form.Get("end"), v.Form.Get("freezes")})
 	if err != nil {
-		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused)
+		return s.reopen(v, p, updatesDialog, http.StatusUnprocessableEntity, frame.Sentence(fault.From(err).Detail))
 	}
-	return s.saved(v, p, policy.Edit{SystemUpdate: text})
+	return s.saved(v, p, updatesDialog, policy.Edit{SystemUpdate: text})
 }
 
 // formed is the form as the document has it. What it may hold, the policy checks.
