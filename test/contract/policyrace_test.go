@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestApproval_ChangeAndMoveAtOneTime(t *testing.T) {
 			t.Run(over+", the change first", func(t *testing.T) {
 				to, device := copied("First"), devices[2*n].AssetID
 				made := loosens(t, r.rest, to)
-				env.Fault(emulator.Fault{Method: "policies.patch", DelayMS: 5000})
+				env.Fault(emulator.Fault{Method: "policies.patch", Match: path.Base(to), DelayMS: 5000}) // no other policy's
 				first := make(chan raced)
 				go func() { first <- r.apply(made) }()
 				awaitProposal(t, r.rest, made, "EXECUTING")
@@ -138,8 +139,8 @@ func copyOf(t *testing.T, by servertest.Client, from policy.Policy, name string)
 
 func loosens(t *testing.T, by servertest.Client, policyID string) string {
 	t.Helper()
-	path := "/policies/" + policyID[strings.LastIndex(policyID, "/")+1:] + "/changes"
-	return by.Post(path, args{"changes": change("FACTORY_RESET", "ALLOW")}).Want(t, 201).Members(t)["proposalId"].(string)
+	changes := "/policies/" + path.Base(policyID) + "/changes"
+	return by.Post(changes, args{"changes": change("FACTORY_RESET", "ALLOW")}).Want(t, 201).Members(t)["proposalId"].(string)
 }
 
 func awaitProposal(t *testing.T, by servertest.Client, id, status string) {
