@@ -80,7 +80,9 @@ type labels struct {
 	Unnamed        bool              `json:"unnamed,omitempty"` // the identification is what the device reported
 }
 
-func labelsOf(a asset.Asset) *labels { return &labels{Identification: a.Identification, Tags: a.Tags, CustomData: a.CustomData} }
+func labelsOf(a asset.Asset) *labels {
+	return &labels{Identification: a.Identification, Tags: a.Tags, CustomData: a.CustomData}
+}
 
 func (s labels) of(a asset.Asset) asset.Asset {
 	a.Identification, a.Tags, a.CustomData = s.Identification, s.Tags, s.CustomData

@@ -8,7 +8,8 @@ type row struct {
 	high             bool
 	choices          []choice
 	path             []string
-	lostBy, lost     string // the value by which devices lose something for good, and what
+	lostBy           []string // the values by which devices lose something for good
+	lost             string   // what
 	warnings         []warning
 	// former are members that did the setting's work before path did. They are
 	// read while path is unset, and cleared when path is written.
@@ -91,7 +92,7 @@ func was(path string, reads ...[2]string) former {
 func (r row) as(k kind) row { r.kind = k; return r }
 
 // losing notes what devices lose for good when the setting gets a value.
-func (r row) losing(value, what string) row { r.lostBy, r.lost = value, what; return r }
+func (r row) losing(what string, values ...string) row { r.lostBy, r.lost = values, what; return r }
 
 // warning declares what a value can do.
 func (r row) warning(value, text string) row {
@@ -99,12 +100,17 @@ func (r row) warning(value, text string) row {
 	return r
 }
 
+const (
+	uninstalls     = "Devices uninstall every app that the policy does not list, with its data."
+	leavesNetworks = "Devices leave Wi-Fi networks without a password; one without another network cannot be reached."
+)
+
 // catalog is contract 2.8, in its order.
 var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never written to
 	enumerated("VENDOR_STORE_MODE", "Store mode", "APPS", false, "playStoreMode",
 		[][2]string{{"BLACKLIST", "BLACKLIST"}, {"WHITELIST", "WHITELIST"}}).
-		losing("WHITELIST", "Apps that devices uninstall, with their data.").
-		warning("WHITELIST", "Devices uninstall every app that the policy does not list, with its data."),
+		losing("Apps that devices uninstall, with their data.", "WHITELIST", NotSet). // the platform takes NotSet as WHITELIST
+		warning("WHITELIST", uninstalls).warning(NotSet, uninstalls),
 	enumerated("DEFAULT_PERMISSION_POLICY", "Default runtime permission policy", "APPS", false, "defaultPermissionPolicy",
 		[][2]string{{"DENY", "DENY"}, {"PROMPT", "PROMPT"}}),
 	enumerated("APP_AUTO_UPDATE_POLICY", "App auto-update policy", "APPS", false, "appAutoUpdatePolicy",
@@ -146,7 +152,7 @@ var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never writt
 	enumerated("CONFIGURE_WIFI", "Configuring Wi-Fi networks", "CONNECTIVITY", false, "deviceConnectivityManagement.configureWifi",
 		[][2]string{{"ALLOW", "ALLOW_CONFIGURING_WIFI"}, {"BLOCK", "DISALLOW_CONFIGURING_WIFI"}},
 		was("wifiConfigDisabled", [2]string{"true", "BLOCK"})).
-		losing("BLOCK", "Wi-Fi networks that devices forget; a device without another network cannot be reached.").
+		losing("Wi-Fi networks that devices forget; a device without another network cannot be reached.", "BLOCK").
 		warning("BLOCK", "Devices forget Wi-Fi networks that the policy does not configure; one without another network cannot "+
 			"be reached."),
 	enumerated("WIFI_DIRECT", "Wi-Fi Direct", "CONNECTIVITY", false, "deviceConnectivityManagement.wifiDirectSettings",
@@ -161,7 +167,7 @@ var catalog = [...]row{ //nolint:gochecknoglobals // a table that is never writt
 		[][2]string{{"DISABLED", "AIRPLANE_MODE_DISABLED"}, {"USER_CHOICE", "AIRPLANE_MODE_USER_CHOICE"}}),
 	enumerated("MINIMUM_WIFI_SECURITY", "Minimum Wi-Fi security", "CONNECTIVITY", false, "deviceRadioState.minimumWifiSecurityLevel",
 		[][2]string{{"OPEN_NETWORK", "OPEN_NETWORK_SECURITY"}, {"PERSONAL_NETWORK", "PERSONAL_NETWORK_SECURITY"}}).
-		warning("PERSONAL_NETWORK", "Devices leave Wi-Fi networks without a password; one without another network cannot be reached."),
+		warning("PERSONAL_NETWORK", leavesNetworks).warning(Custom, leavesNetworks), // custom are the stricter ones
 	enumerated("AUTO_DATE_TIME", "Automatic date, time and time zone", "RESTRICTIONS", false, "autoDateAndTimeZone",
 		[][2]string{{"ENFORCED", "AUTO_DATE_AND_TIME_ZONE_ENFORCED"}, {"USER_CHOICE", "AUTO_DATE_AND_TIME_ZONE_USER_CHOICE"}},
 		was("autoTimeRequired", [2]string{"true", Custom})),

@@ -86,7 +86,7 @@ func HighImpact(label string) bool {
 // value, so that a rollback does not bring it back; empty: nothing.
 func Lost(label, value string) string {
 	for i := range catalog {
-		if r := &catalog[i]; r.label == label && r.lostBy != "" && r.lostBy == value {
+		if r := &catalog[i]; r.label == label && slices.Contains(r.lostBy, value) {
 			return r.lost
 		}
 	}

@@ -68,11 +68,14 @@ func parseRestrictions(text string) (map[string]bool, error) {
 	return inForce, nil
 }
 
-// parseSwitch reads a switch: true or false, 1 or 0, location's 3.
-func parseSwitch(text string) (bool, error) {
+// parseSwitch reads a switch by its name: true or false, 1 or 0, location's 3. The 3 of wifi_on
+// is Wi-Fi that airplane mode has switched off, and its 2 Wi-Fi that is on in spite of that.
+func parseSwitch(name, text string) (bool, error) {
 	switch word := strings.TrimSpace(text); word {
-	case "true", "1", "2", "3":
+	case "true", "1", "2":
 		return true, nil
+	case "3":
+		return name != "wifi_on", nil
 	case "false", "0", "null":
 		return false, nil
 	default:

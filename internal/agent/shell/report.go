@@ -156,7 +156,7 @@ func (c *collector) memory() {
 }
 
 func (c *collector) network() {
-	on, err := parseSwitch(c.ask("settings", "get", "global", "wifi_on"))
+	on, err := parseSwitch("wifi_on", c.ask("settings", "get", "global", "wifi_on"))
 	if err != nil {
 		return
 	}

@@ -81,3 +81,15 @@ func TestDevice_AsksForTheAPILevelOnce(t *testing.T) {
 		t.Errorf("getprop was started %d times", started)
 	}
 }
+
+// Wi-Fi that airplane mode has switched off is off, and Wi-Fi that is on in spite of it is on.
+func TestRead_WifiInAirplaneMode(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"0": "DISABLED", "1": "ENABLED", "2": "ENABLED", "3": "DISABLED"} {
+		d := shell.Device{Root: t.TempDir(), UID: 1000, Tools: &words{outputs: map[string]string{"getprop ro.build.version.sdk": "30",
+			"settings get global wifi_on": value, "dumpsys user": "UserInfo{0:Owner:c13}\n Effective restrictions:\n  none\n"}}}
+		if got, err := d.Read(t.Context(), "WIFI_STATE"); err != nil || got != want {
+			t.Errorf("wifi_on %s is %s, %v; want %s", value, got, err, want)
+		}
+	}
+}

@@ -164,7 +164,7 @@ func (d *Device) switched(ctx context.Context, t *toggle, level int) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	return parseSwitch(text)
+	return parseSwitch(words[len(words)-1], text)
 }
 
 func (d *Device) encryption(ctx context.Context) (string, error) {

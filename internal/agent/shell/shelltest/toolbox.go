@@ -165,6 +165,8 @@ func (c call) setting(table, name string) string {
 		return "0"
 	}
 	switch {
+	case name == "wifi_on" && p.WifiOff && p.Global["airplane_mode_on"] == "1":
+		return "3"
 	case name == "wifi_on":
 		return flag(!p.WifiOff)
 	case name == "location_mode" && p.LocationOff:
