@@ -10,6 +10,9 @@ import (
 // restored is why a job is paused that ran in a database that was restored or copied.
 const restored = "the database was restored or copied: devices may have got the command since"
 
+// withdrawn is the outcome of a wipe or a release that waited in a database that was restored or copied.
+const withdrawn = "cancelled: the database was restored or copied: send it again if it is still wanted"
+
 // BeginHistory begins the history of events where there is none: see holdUp. A service calls
 // it before its work in the background begins.
 func (db *DB) BeginHistory(ctx context.Context) error {
@@ -21,7 +24,9 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // have canceled it since the backup, and devices may have got what a job sends. Jobs are
 // paused. What waits to loosen a control is canceled, and can be asked for again. Proposals that
 // wait expire: each may have been applied or declined since. Authorizations that were not used, which
-// may have been since, wait for a person again. Policies get to the platform and to devices again.
+// may have been since, wait for a person again. Wipes and releases that keys and connections sent and no
+// agent was offered are canceled, because a stop may have canceled them since. Those of persons stay: nothing
+// that Muster has cancels them. Policies get to the platform and to devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	if !t.holds(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.engine.Dialect().Events().RestoredOld) { // a new database
 		return nil
@@ -30,6 +35,10 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	for _, l := range listed(ctx, t, scanLoosening,
 		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`) {
 		db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
+	}
+	for _, w := range listed(ctx, t, scanWaiting, waitingCommands+byAutomation+` AND c.type IN `+endings+waitsHere) {
+		_, err := db.withdraw(ctx, t, w, withdrawn)
+		t.check(err)
 	}
 	for _, j := range listed(ctx, t, into(jobFields),
 		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at > 0 ORDER BY next_at, id`+t.lock()) {
