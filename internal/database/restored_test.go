@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/rollout"
 )
 
 // restoredState is what the tests of this file look at after a restore.
@@ -234,6 +235,39 @@ func TestBeginHistory_CancelsEndingsByAutomation(t *testing.T) {
 			}
 		}
 		equal(f, "events", failed, 2)
+	})
+}
+
+// After a restore no version of the agent is offered until the operator lets it go on: each rollout may
+// have been paused or ended since. One that the operator had paused keeps its reason.
+func TestBeginHistory_PausesRollouts(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.db.BeginHistory(f.Context()))
+		devices := f.agents(1)
+		begin := func(version string) {
+			_, err := f.db.BeginRollout(f.Context(), version, 100)
+			f.ok(err)
+		}
+		for i, version := range []string{"2.0", "3.0", "4.0"} {
+			f.release(version, int64(i+2), 10)
+			begin(version)
+		}
+		f.served()
+		f.tamper(`UPDATE agent_rollouts SET state = 'RUNNING', ring = 100, upto = 9223372036854775807;
+			UPDATE agent_rollouts SET state = 'DONE' WHERE version = '3.0';
+			UPDATE agent_rollouts SET state = 'PAUSED', reason = 'by the operator' WHERE version = '2.0';
+			DELETE FROM event_history`)
+		f.ok(f.db.BeginHistory(f.Context()))
+		const why = "the database was restored or copied: the rollout may have been paused or ended since"
+		for version, reason := range map[string]string{"2.0": rollout.ByOperator, "3.0": why, "4.0": why} {
+			r := f.rollout(version)
+			equal(f, version, fmt.Sprint(r.State, " ", r.Reason), "PAUSED "+reason)
+			equal(f, version+": alarm", r.PausedItself(), reason == why)
+		}
+		equal(f, "offered", f.checkIn(f.db, &devices[0]), false)
+		begin("4.0")
+		equal(f, "resumed", f.rollout("4.0").State, rollout.Running)
+		equal(f, "offered when resumed", f.checkIn(f.db, &devices[0]), true)
 	})
 }
 
