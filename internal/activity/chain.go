@@ -76,7 +76,7 @@ type Head struct {
 	ProvedFrom int64  `json:"provedFrom"`
 	Signature  string `json:"signature"` // of Statement, in hexadecimal; empty: the chain has not begun
 	// Oldest and Sealed are the time of the company's first entry and the highest
-	// place of one. They are known only of a head without a signature.
+	// place of one. They are known only of a head without a number and a signature.
 	Oldest time.Time `json:"-"`
 	Sealed int64     `json:"-"`
 }
@@ -185,6 +185,7 @@ type ChainStore interface {
 	// RestartActivity takes every entry of a company out of the chain and signs
 	// a head that follows the place after, or the highest so far if that is
 	// higher. Entries that are there need no proof from then on. It records the event.
+	// Until it is done, and after one that was interrupted, the head is broken.
 	RestartActivity(ctx context.Context, companyID string, after int64, e Event, sign func([]byte) []byte) error
 	// ActivityLifetimes returns how long each company keeps its entries.
 	ActivityLifetimes(ctx context.Context) (map[string]time.Duration, error)

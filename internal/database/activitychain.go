@@ -43,13 +43,13 @@ func lockHead(ctx context.Context, t *tx, companyID string) (activity.Head, erro
 }
 
 // findHead returns a company's head; one that is missing is zero but for the
-// company. Of an unsigned one it also reports how old the entries are.
+// company. Of one that is unsigned and has no number it also reports how old the entries are.
 func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Head, error) {
 	h, err := one(ctx, c, into(headFields), `SELECT `+headColumns+` FROM activity_heads h WHERE h.company_id = ?`+lock, companyID)
 	if errors.Is(err, engine.ErrNoRow) {
 		return activity.Head{CompanyID: companyID}, nil
 	}
-	if err != nil || h.Signature != "" {
+	if err != nil || h.Signature != "" || h.Last > 0 {
 		return h, err
 	}
 	kept, err := one(ctx, c, into(func(h *activity.Head) []any { return []any{at(&h.Oldest), &h.Sealed} }),
@@ -167,6 +167,9 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			highest := valueIn[int64](ctx, t, `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
 			last = max(last, highest, head.Last)
 			if highest > 0 {
+				// A head with a number and no signature is broken: sealers add nothing to it until the end. They would
+				// give places to the entries that this loop takes out, and it would never end.
+				t.do(ctx, `UPDATE activity_heads SET signature = '', last_seq = ? WHERE company_id = ?`, last, companyID)
 				return t.Exec(ctx, `UPDATE activity SET seq = 0, hash = '' WHERE company_id = ? AND seq > 0 AND seq > ?`, companyID,
 					highest-unsealBatch)
 			}

@@ -2,8 +2,10 @@ package database_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +100,68 @@ func TestProofs_BeginWithTheUpgrade(t *testing.T) {
 		if v := f.verify(); v.Checked != 5 || v.Broken != v.Head.Last {
 			f.Errorf("after a restart by a program without keys only its own entry lacks a proof: %+v", v)
 		}
+	})
+}
+
+// A service gives no entry a place while a restart takes entries out of the chain, which would go on
+// for as long. A restart that is interrupted after its first transaction is run again.
+func TestRestart_BesideAService(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		service := f.keeper()
+		alarm := 0
+		service.Alarm = func(broken int) { alarm = broken }
+		f.note(4)
+		f.ok(service.Seal(f.Context()))
+		f.tamper(`UPDATE activity SET actor_name = 'framed', seq = seq + 5000 WHERE seq = 4`) // the restart needs three transactions
+		second, before := f.open(t), f.signatures()
+		second.ProveWith(prover{newSigner()})
+		ctx, kill := context.WithCancel(f.Context())
+		rounds := 0
+		second.OnStatement(func(query string, _ []any) {
+			if strings.HasPrefix(query, "SELECT COALESCE(MAX(e.seq)") {
+				if rounds++; rounds == 1 {
+					kill() // once this transaction has ended
+				}
+			}
+		})
+		command := f.keeper()
+		command.Store = second
+		if _, err := command.Restart(ctx, f.company.ID, activity.Target{}, "known"); err == nil || rounds != 1 {
+			f.Fatalf("the restart was not interrupted: %v, %d rounds", err, rounds)
+		}
+		placed := func() string {
+			all, err := f.db.Text(f.Context(), `SELECT id || ' ' || seq FROM activity WHERE seq > 0 ORDER BY seq`)
+			f.ok(err)
+			return fmt.Sprint(len(all), all)
+		}
+		left := placed()
+		for _, sealer := range []*activity.Sealer{service, f.keeper()} { // one that has seen the chain, and one that starts
+			f.ok(sealer.Seal(f.Context()))
+			f.ok(sealer.Forget(f.Context()))
+			f.ok(sealer.Inspect(f.Context()))
+			equal(f, "entries with a place, while it is restarted", placed(), left)
+			if sealer.Broken(f.company.ID) == "" {
+				f.Error("the chain is not reported as broken")
+			}
+		}
+		equal(f, "alarm", alarm, 1)
+		if now := f.signatures(); len(now) != 1 || slices.Equal(now, before) {
+			f.Errorf("heads: %v, before %v", now, before)
+		}
+		log := &bytes.Buffer{}
+		service.Log = slog.New(slog.NewTextHandler(log, nil))
+		f.ok(service.Note(f.Context()))
+		equal(f, "noted heads", log.String(), "")
+
+		if _, err := command.Restart(f.Context(), f.company.ID, activity.Target{}, "known"); err != nil || rounds != 3 {
+			f.Errorf("run again: %v after %d transactions in all, want 3", err, rounds)
+		}
+		f.note(1)
+		f.ok(service.Seal(f.Context()))
+		if v := f.verify(); !v.Sound() || v.Checked != 7 {
+			f.Errorf("after the restart: %+v", v)
+		}
+		equal(f, "alarm at the end", alarm, 0)
 	})
 }
 

@@ -5,10 +5,17 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/rollout"
 )
 
 // restored is why a job is paused that ran in a database that was restored or copied.
 const restored = "the database was restored or copied: devices may have got the command since"
+
+// restoredRollout is why a rollout of the agent is paused in such a database.
+const restoredRollout = "the database was restored or copied: the rollout may have been paused or ended since"
+
+// withdrawn is the outcome of a wipe or a release that waited in a database that was restored or copied.
+const withdrawn = "cancelled: the database was restored or copied: send it again if it is still wanted"
 
 // BeginHistory begins the history of events where there is none: see holdUp. A service calls
 // it before its work in the background begins.
@@ -21,7 +28,9 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // have canceled it since the backup, and devices may have got what a job sends. Jobs are
 // paused. What waits to loosen a control is canceled, and can be asked for again. Proposals that
 // wait expire: each may have been applied or declined since. Authorizations that were not used, which
-// may have been since, wait for a person again. Policies get to the platform and to devices again.
+// may have been since, wait for a person again. Wipes and releases that keys and connections sent and no
+// agent was offered are canceled, because a stop may have canceled them since. Those of persons stay: nothing
+// that Muster has cancels them. Rollouts of the agent are paused. Policies get to the platform and to devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	if !t.holds(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.engine.Dialect().Events().RestoredOld) { // a new database
 		return nil
@@ -31,6 +40,10 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`) {
 		db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
 	}
+	for _, w := range listed(ctx, t, scanWaiting, waitingCommands+byAutomation+` AND c.type IN `+endings+waitsHere) {
+		_, err := db.withdraw(ctx, t, w, withdrawn)
+		t.check(err)
+	}
 	for _, j := range listed(ctx, t, into(jobFields),
 		`SELECT `+jobColumns+` FROM jobs WHERE status = 'RUNNING' AND next_at > 0 ORDER BY next_at, id`+t.lock()) {
 		_, err := db.moveJob(ctx, t, j, job.Paused, restored)
@@ -38,6 +51,7 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	}
 	t.do(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
 		signed_id = '' WHERE created_at > 0 AND state = 'APPROVED'`)
+	t.do(ctx, pauseRollouts, string(rollout.Paused), restoredRollout)
 	if err := t.Exec(ctx, `UPDATE proposals SET expires_at = ? WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ?`,
 		millis(db.now()), millis(db.now())); err != nil {
 		return err

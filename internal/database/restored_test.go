@@ -11,13 +11,16 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/rollout"
 )
 
 // restoredState is what the tests of this file look at after a restore.
@@ -164,6 +167,108 @@ func TestBeginHistory_RestoredFromBeforeEvents(t *testing.T) {
 			equal(f, fmt.Sprint(engine, ": goes on by itself, restored: ", restored), len(waiting) == 1, !restored)
 		}
 	}
+}
+
+// What a key or a connection sent to erase or to release a device, and what no agent was offered,
+// is not carried out after a restore: a stop may have canceled it since. The rest goes on.
+func TestBeginHistory_CancelsEndingsByAutomation(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.db.BeginHistory(f.Context()))
+		kiosk := f.agentPolicy("Kiosk")
+		offer := func(id string) int {
+			d, err := f.db.AgentDevice(f.Context(), id)
+			f.ok(err)
+			got, err := f.db.Offer(f.Context(), d, f.clock.Now().Add(time.Minute), 5)
+			f.ok(err)
+			return len(got)
+		}
+		const pending, released, active = agentdevice.WipePending, agentdevice.RelinquishPending, agentdevice.Active
+		tests := []struct {
+			by           access.Kind
+			kind         command.Type
+			brings       agentdevice.State
+			offered      bool
+			state        agentdevice.State
+			device, sent string
+		}{
+			{by: access.APIKey, kind: command.WipeCompanyData, brings: pending, state: active},
+			{by: access.Connection, kind: command.RelinquishOwnership, brings: released, state: active},
+			{by: access.APIKey, kind: command.WipeCompanyData, brings: pending, offered: true, state: pending},
+			{by: access.User, kind: command.WipeCompanyData, brings: pending, state: pending},
+			{by: access.APIKey, kind: command.Reboot, state: active},
+		}
+		for i := range tests {
+			c := &tests[i]
+			d, err := f.enrollAgent(kiosk, fmt.Sprint("SN-", i))
+			f.ok(err)
+			intent := f.intent(f.asset(d.AssetID), c.kind)
+			intent.State, intent.Ref, intent.Actor.Kind = command.Sent, "agent/"+d.ID+"/"+intent.ID, c.by
+			_, _, err = f.db.Begin(f.Context(), intent, &agentdevice.Delivery{CommandID: intent.ID, DeviceID: d.ID, Type: string(c.kind),
+				Args: []byte(`{}`), CreatedAt: intent.CreatedAt, Brings: c.brings})
+			f.ok(err)
+			if c.device, c.sent = d.ID, intent.ID; c.offered {
+				equal(f, "offered before the backup", offer(d.ID), 1)
+			}
+		}
+		f.served()
+		f.tamper(`DELETE FROM event_history`)
+		f.ok(f.db.BeginHistory(f.Context()))
+		for _, c := range tests {
+			what := fmt.Sprint(c.by, " ", c.kind, ", offered: ", c.offered)
+			canceled := c.state == active && c.brings != ""
+			want, outcome, open := command.Sent, "", 1
+			if canceled {
+				want, outcome, open = command.Failed, "cancelled: the database was restored or copied: send it again if it is still wanted", 0
+			}
+			now, err := f.db.AgentDevice(f.Context(), c.device)
+			f.ok(err)
+			equal(f, what+": device", now.State, c.state)
+			equal(f, what+": open", now.Open, open)
+			equal(f, what+": offered", offer(c.device), open)
+			equal(f, what+": command", f.command(c.sent).State, want)
+			equal(f, what+": outcome", f.command(c.sent).Outcome, outcome)
+		}
+		failed := 0
+		for _, e := range f.reader(f.db, all()).rest(f) {
+			if e.Type == event.CommandFailed {
+				failed++
+			}
+		}
+		equal(f, "events", failed, 2)
+	})
+}
+
+// After a restore no version of the agent is offered until the operator lets it go on: each rollout may
+// have been paused or ended since. One that the operator had paused keeps its reason.
+func TestBeginHistory_PausesRollouts(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.ok(f.db.BeginHistory(f.Context()))
+		devices := f.agents(1)
+		begin := func(version string) {
+			_, err := f.db.BeginRollout(f.Context(), version, 100)
+			f.ok(err)
+		}
+		for i, version := range []string{"2.0", "3.0", "4.0"} {
+			f.release(version, int64(i+2), 10)
+			begin(version)
+		}
+		f.served()
+		f.tamper(`UPDATE agent_rollouts SET state = 'RUNNING', ring = 100, upto = 9223372036854775807;
+			UPDATE agent_rollouts SET state = 'DONE' WHERE version = '3.0';
+			UPDATE agent_rollouts SET state = 'PAUSED', reason = 'by the operator' WHERE version = '2.0';
+			DELETE FROM event_history`)
+		f.ok(f.db.BeginHistory(f.Context()))
+		const why = "the database was restored or copied: the rollout may have been paused or ended since"
+		for version, reason := range map[string]string{"2.0": rollout.ByOperator, "3.0": why, "4.0": why} {
+			r := f.rollout(version)
+			equal(f, version, fmt.Sprint(r.State, " ", r.Reason), "PAUSED "+reason)
+			equal(f, version+": alarm", r.PausedItself(), reason == why)
+		}
+		equal(f, "offered", f.checkIn(f.db, &devices[0]), false)
+		begin("4.0")
+		equal(f, "resumed", f.rollout("4.0").State, rollout.Running)
+		equal(f, "offered when resumed", f.checkIn(f.db, &devices[0]), true)
+	})
 }
 
 // After a restore the platform gets each policy again, and an agent's policy has a version

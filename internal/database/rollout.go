@@ -155,10 +155,12 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 	})
 }
 
+// pauseRollouts pauses what offers its version, for a reason.
+const pauseRollouts = `UPDATE agent_rollouts SET state = ?, reason = ? WHERE state IN ('RUNNING', 'DONE')`
+
 // PauseRollouts implements rollout.Store.
 func (db *DB) PauseRollouts(ctx context.Context) (int, error) {
-	n, err := db.execCount(ctx, `UPDATE agent_rollouts SET state = ?, reason = ? WHERE state IN ('RUNNING', 'DONE')`,
-		string(rollout.Paused), rollout.ByOperator)
+	n, err := db.execCount(ctx, pauseRollouts, string(rollout.Paused), rollout.ByOperator)
 	return int(n), err
 }
 

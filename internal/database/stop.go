@@ -15,7 +15,10 @@ import (
 
 // automated are open commands, as c, that keys and connections of a company sent.
 // They are found among the open ones, not in the company's history.
-const automated = `c.company_id || '' = ? AND c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND c.state <> 'PREPARED'
+const automated = `c.company_id || '' = ? AND ` + byAutomation
+
+// byAutomation is automated for all companies.
+const byAutomation = `c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND c.state <> 'PREPARED'
 	AND c.actor_kind IN ('API_KEY', 'CONNECTION')`
 
 // unoffered are deliveries that no device can have: from the first offer on, a
@@ -51,21 +54,28 @@ func (db *DB) stopped(ctx context.Context) ([]stopped, error) {
 // waiting is a command that waits here for its device.
 type waiting struct{ command, device, kind string }
 
+// scanWaiting receives what a query for withdraw begins with; it ends with waitsHere.
+var scanWaiting = into(func(w *waiting) []any { return []any{&w.command, &w.device, &w.kind} })
+
+const (
+	waitingCommands = `SELECT c.id, v.device_id, c.type FROM agent_deliveries v JOIN commands c ON c.id = v.command_id
+			WHERE `
+	waitsHere = ` AND v.lease_until = v.created_at AND v.accepted_at = 0 AND c.ref LIKE 'agent/%' ORDER BY c.created_at, c.id`
+)
+
 // Withdraw implements command.Cancels. What was pushed to a companion app stays:
 // it is not known whether the push arrived.
 func (db *DB) Withdraw(ctx context.Context, outcome string, limit int) (withdrawn []command.Type, err error) {
 	companies, err := db.stopped(ctx)
 	for _, s := range companies {
-		found, err := list(ctx, db.read(), into(func(w *waiting) []any { return []any{&w.command, &w.device, &w.kind} }),
-			`SELECT c.id, v.device_id, c.type FROM agent_deliveries v JOIN commands c ON c.id = v.command_id
-			WHERE `+automated+
-				` AND v.lease_until = v.created_at AND v.accepted_at = 0 AND c.ref LIKE 'agent/%' ORDER BY c.created_at, c.id LIMIT ?`,
-			s.company, limit)
+		found, err := list(ctx, db.read(), scanWaiting, waitingCommands+automated+waitsHere+` LIMIT ?`, s.company, limit)
 		if err != nil {
 			return withdrawn, err
 		}
 		for _, w := range found {
-			taken, err := db.withdraw(ctx, w, outcome+" ("+s.reason+")")
+			taken, err := written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
+				return db.withdraw(ctx, t, w, outcome+" ("+s.reason+")")
+			})
 			if err != nil {
 				return withdrawn, err
 			}
@@ -79,29 +89,24 @@ func (db *DB) Withdraw(ctx context.Context, outcome string, limit int) (withdraw
 
 // withdraw ends a command if it still is not offered. The row of its delivery
 // decides: either an offer changed it before, or none can come any more.
-func (db *DB) withdraw(ctx context.Context, w waiting, outcome string) (taken bool, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		taken = false
-		t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), w.device)
-		if !t.holds(ctx, `SELECT command_id FROM agent_deliveries WHERE command_id = ? AND `+unoffered+t.lock(), w.command) {
-			return nil
-		}
-		restored := agentdevice.State("")
-		if strings.Contains(endings, "'"+w.kind+"'") {
-			restored = agentdevice.Active
-		}
-		t.check(endDelivery(ctx, db, t, w.device, w.command, restored))
-		ended, err := db.advanceWithin(ctx, t, w.command,
-			command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
-				Outcome: outcome})
-		if errors.Is(err, engine.ErrNoRow) { // settled otherwise: nothing to carry out in any case
-			return nil
-		}
-		taken = err == nil
-		t.changed(ended.CompanyID, "command", ended.AssetID)
-		return err
-	})
-	return taken, err
+func (db *DB) withdraw(ctx context.Context, t *tx, w waiting, outcome string) (taken bool, err error) {
+	t.holds(ctx, `SELECT id FROM agent_devices WHERE id = ?`+t.lock(), w.device)
+	if !t.holds(ctx, `SELECT command_id FROM agent_deliveries WHERE command_id = ? AND `+unoffered+t.lock(), w.command) {
+		return false, nil
+	}
+	restored := agentdevice.State("")
+	if strings.Contains(endings, "'"+w.kind+"'") {
+		restored = agentdevice.Active
+	}
+	t.check(endDelivery(ctx, db, t, w.device, w.command, restored))
+	ended, err := db.advanceWithin(ctx, t, w.command,
+		command.Transition{From: []command.State{command.Sent, command.Unconfirmed}, To: command.Failed,
+			Outcome: outcome})
+	if errors.Is(err, engine.ErrNoRow) { // settled otherwise: nothing to carry out in any case
+		return false, nil
+	}
+	t.changed(ended.CompanyID, "command", ended.AssetID)
+	return err == nil, err
 }
 
 // ToCancel implements command.Cancels.

@@ -36,7 +36,7 @@ const (
 //	RUNNING ──95 % of the last ring──► DONE
 //	  │ ▲                               │
 //	  ▼ └───────── rollout ────────┐    │
-//	PAUSED ◄───────────────────────┼────┘ devices fell silent, or the operator
+//	PAUSED ◄───────────────────────┼────┘ devices fell silent, the operator, or a restore
 //	  └──another version begins──► ENDED ◄── also from RUNNING; from DONE when replaced
 type State string
 
@@ -69,7 +69,7 @@ type Rollout struct {
 // ByOperator is the reason of a pause that the operator made.
 const ByOperator = "by the operator"
 
-// PausedItself reports whether a rollout is paused because devices were lost.
+// PausedItself reports whether a rollout is paused because devices were lost, or the database was restored.
 func (r Rollout) PausedItself() bool { return r.State == Paused && r.Reason != ByOperator }
 
 // Outcome is what became of an update on a device.

@@ -127,7 +127,8 @@ func readKeyFile(path string) (file keyFile, err error) {
 
 // RotateKeyFile puts a new signing key and a new sealing key before those of a key file. The old keys stay: they open the
 // data that they sealed, and devices that know only an old signing key learn the new one through it. The file is replaced
-// whole, and keeps its owner and its mode. Replicas read it when they start.
+// whole, and keeps its owner and its mode. What a call that was killed left beside it is removed: it has keys, too.
+// Replicas read the file when they start.
 func RotateKeyFile(path string, now time.Time) error {
 	file, err := readKeyFile(path)
 	if err != nil {
@@ -142,7 +143,10 @@ func RotateKeyFile(path string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.Write(path, data); err != nil {
+	if err = durable.RemoveLeftovers(path); err == nil {
+		err = durable.Write(path, data)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot write the key file: %w", err)
 	}
 	return nil
@@ -158,7 +162,7 @@ func LoadOrMakeKeys(path string, now time.Time) (*Keys, error) {
 
 // MakeKeyFile writes new keys to a file that only its owner can read. The owner is the user of this process or, if that is
 // root, the owner of the directory. It fails with fs.ErrExist if the file exists; if several processes make it at the same
-// time, one succeeds.
+// time, one succeeds. That one removes what calls that were killed, or the others, left beside the file: these are keys, too.
 func MakeKeyFile(path string, now time.Time) error {
 	file := keyFile{
 		Version: keyFileVersion,
@@ -181,10 +185,14 @@ func MakeKeyFile(path string, now time.Time) error {
 	}
 	defer os.Remove(fresh.Name()) //nolint:errcheck // the link has the file by then, or there was an error
 	// Unlike a rename, a link never replaces a file.
-	if err := errors.Join(fresh.Close(), os.Link(fresh.Name(), path)); err != nil {
+	err = errors.Join(fresh.Close(), os.Link(fresh.Name(), path))
+	if _, missing := os.Lstat(path); err != nil && missing == nil { // the process that was first may have removed fresh
+		return fmt.Errorf("the key file %s: %w", path, fs.ErrExist)
+	}
+	if err != nil {
 		return err
 	}
-	return durable.Sync(filepath.Dir(path))
+	return errors.Join(durable.RemoveLeftovers(path), durable.Sync(filepath.Dir(path)))
 }
 
 func (f keyFile) text() ([]byte, error) {

@@ -3,9 +3,11 @@ package ops_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,6 +108,37 @@ func newKeys(t *testing.T) *ops.Keys {
 		t.Fatal(err)
 	}
 	return keys
+}
+
+// What calls left that were killed has keys: making and rotating the file, also by a symbolic link, remove it.
+func TestKeyFile_RemovesLeftovers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "keys[1]"), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func() error{
+		"make":           func() error { return errors.Join(os.RemoveAll(path), ops.MakeKeyFile(path, time.Now())) },
+		"rotate":         func() error { return ops.RotateKeyFile(path, time.Now()) },
+		"rotate by link": func() error { return ops.RotateKeyFile(link, time.Now()) },
+	} {
+		if err := ops.MakeKeyFile(path, time.Now()); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+		for _, left := range []string{path + ".new-1", path + ".new-23", filepath.Join(dir, "other.new-1")} {
+			if err := os.WriteFile(left, []byte("keys"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := change(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if want := []string{path, filepath.Join(dir, "other.new-1")}; err != nil || !slices.Equal(files, want) {
+			t.Errorf("%s: files %v, %v; want %v", name, files, err, want)
+		}
+	}
 }
 
 // New keys sign and seal; the old ones still open what they sealed.
