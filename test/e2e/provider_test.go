@@ -236,6 +236,53 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 	})
 }
 
+// TestCompanySignIn_AddressOfAnotherPerson: who gets the address of a person who left does not
+// get that person's account, unless the operator sets a password for it. A provider that is
+// replaced signs its users in.
+func TestCompanySignIn_AddressOfAnotherPerson(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", access.Settings{})
+		root := env.Browser(acme, account.Admin).User
+		admin := replica.PortalClient(t, root)
+		provider := oidctest.New(t, env.Now)
+		admin.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+		admin.Post("/users", "email", "ada@acme.test", "name", "Ada", "role", "viewer", "scope", "all").Want(t, 200)
+		arrives := func(p *oidctest.Provider, subject string) servertest.Page {
+			p.Be(oidctest.Browser{Subject: subject, Email: "ada@acme.test"}, nil)
+			return signsIn(t, replica.SignedOut(t), p, "ada@acme.test")
+		}
+		for range 2 {
+			if page := arrives(provider, "first"); page.Path != "/account" {
+				t.Fatalf("the first person: %d at %s", page.Status, page.Path)
+			}
+		}
+		if page := arrives(provider, "second"); page.Status != 401 || !strings.Contains(page.Body, "belongs to another account at Acme ID") {
+			t.Errorf("the next person with the address: %d at %s", page.Status, page.Path)
+		}
+		next := oidctest.New(t, env.Now)
+		admin.Post("/settings/signin", providerFields(next, "acme.test")...).Want(t, 200)
+		if page := arrives(next, "third"); page.Path != "/account" {
+			t.Errorf("at another issuer: %d at %s", page.Status, page.Path)
+		}
+		u, err := env.DB().UserByEmail(t.Context(), "ada@acme.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := env.DB().UpdateUser(t.Context(), acme.ID, u.ID, func(u *account.User) error {
+			u.PasswordHash = root.PasswordHash
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		next.Be(oidctest.Browser{Subject: "fourth", Email: u.Email}, nil)
+		if page := links(t, replica.SignedOut(t), next, u.Email); page.Path != "/account" {
+			t.Errorf("with the password: %d at %s", page.Status, page.Path)
+		}
+	})
+}
+
 // TestCompanySignIn_IsAsFreshAsTheProviderSays: a provider that did not ask the
 // person proves nothing for what is dangerous.
 func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
