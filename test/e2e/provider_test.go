@@ -476,7 +476,7 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 }
 
 // TestDisable_NamesTheKeysOfTheUser: disabling says which keys of the user still
-// work, and revokes those that were chosen.
+// work, and revokes those that were chosen. Deletion by command says so too.
 func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
@@ -514,6 +514,17 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	if len(disabled.LiveKeys) != 1 {
 		t.Errorf("the command line names %v, want 1 key", disabled.LiveKeys)
 	}
+	env.CLI(new(any), "user", "enable", "--company", "acme", leaver.ID)
+	if text := env.Table("user", "delete", "--company", "acme", leaver.ID); !strings.Contains(text, "Deleted user "+leaver.Email) ||
+		!strings.Contains(text, "muster key revoke --company acme "+disabled.LiveKeys[0]) {
+		t.Errorf("deletion says %q, want the key that still works", text)
+	}
+	var deleted struct{ LiveKeys []string }
+	env.CLI(&deleted, "user", "delete", "--company", "acme", env.Browser(acme, account.Viewer).User.ID)
+	if deleted.LiveKeys == nil || len(deleted.LiveKeys) != 0 {
+		t.Errorf("deletion names %v of a user without keys", deleted.LiveKeys)
+	}
+	replica.As(kept).Get("/assets").Want(t, 200)
 }
 
 // TestCompanySignIn_InvitedUsersWhoMayDoMore: a provider's word opens no account that may do
