@@ -190,8 +190,9 @@ func (s Federation) linkInvited(ctx context.Context, p IdentityProvider, subject
 // linkFirst links a user who exists. One who has a password or a passkey proves
 // once that the account is theirs: without that, the person who set the provider up could get
 // into any account of its domains. A user who has neither is linked without a proof if they
-// may do no more than users whom the provider makes; one who may do more was invited, and
-// accepts the invitation with its token.
+// may do no more than users whom the provider makes, and none is linked whom the issuer knows
+// by another subject: the address may be another person's by then. One who may do more was
+// invited, and accepts the invitation with its token.
 func (s Federation) linkFirst(ctx context.Context, p IdentityProvider, c Claims, u User, result *ProviderResult) (err error) {
 	if result.User, err = enabled(u, nil); err != nil {
 		return err

@@ -55,7 +55,6 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 		if err != nil {
 			return before, err
 		}
-		t.do(ctx, `DELETE FROM mail_letters WHERE user_id = ?`, before.ID)
 		accepted := before
 		accepted.PasswordHash = passwordHash
 		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: accepted.ID, UserID: accepted.ID, Name: accepted.Name}, "")

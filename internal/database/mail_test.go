@@ -87,7 +87,8 @@ func TestMail_Companies(t *testing.T) {
 	})
 }
 
-// A letter is made with the invitation, waits after a failure, and ends with it.
+// A letter is made with the invitation, waits after a failure, and is not sent to a user who
+// has accepted the invitation, with a password or through company sign-in, or to whom the operator gave a password.
 func TestMail_Letters(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		nina := account.User{ID: "nina", CompanyID: f.company.ID, Email: "nina@acme.test", Name: "Nina", Role: account.Viewer,
@@ -118,6 +119,24 @@ func TestMail_Letters(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		equal(f, "failures", due(1)[0].Failures, 1)
 		_, err := f.db.AcceptInvitation(f.Context(), access.HashSecret("ttwo"), "hash", account.Inviter{})
+		f.ok(err)
+		due(0)
+		f.ok(f.db.SaveProvider(f.Context(), account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "i", Role: account.Viewer},
+			anybody))
+		nina.ID, nina.Email = "nora", "nora@acme.test"
+		f.ok(f.db.CreateUser(f.Context(), nina))
+		invite("three")
+		due(1)
+		_, err = f.db.LinkInvited(f.Context(), access.HashSecret("tthree"),
+			account.IdentityLink{CompanyID: f.company.ID, UserID: nina.ID, Issuer: "i", Subject: "s"}, account.Inviter{},
+			func(account.IdentityProvider, account.User) error { return nil })
+		f.ok(err)
+		due(0)
+		nina.ID, nina.Email = "noa", "noa@acme.test"
+		f.ok(f.db.CreateUser(f.Context(), nina))
+		invite("four")
+		due(1)
+		_, err = f.db.UpdateUser(f.Context(), f.company.ID, nina.ID, func(u *account.User) error { u.PasswordHash = "x"; return nil })
 		f.ok(err)
 		due(0)
 	})

@@ -163,6 +163,16 @@ func (db *DB) linkIdentity(ctx context.Context, t *tx, l account.IdentityLink, c
 	if err := refuseStopped(ctx, t, l.CompanyID, "company sign-in takes no new person"); err != nil {
 		return err
 	}
+	// An address that the provider gave to another person opens no account without a proof.
+	other, err := holds(ctx, t, `SELECT i.subject FROM identities i WHERE i.user_id = ? AND i.company_id = ? AND i.issuer = ?
+		AND i.subject <> ? AND NOT EXISTS (SELECT 1 FROM passkeys k WHERE k.user_id = ?) LIMIT 1`,
+		l.UserID, l.CompanyID, l.Issuer, l.Subject, l.UserID)
+	if err != nil {
+		return err
+	}
+	if other && u.PasswordHash == "" {
+		return fault.New(fault.Refused, "your address belongs to another account at %s: ask an administrator", p.Name)
+	}
 	owner := valueIn[string](ctx, t, `INSERT INTO identities (company_id, issuer, subject, user_id, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (company_id, issuer, subject) DO UPDATE SET subject = excluded.subject RETURNING user_id`,
 		l.CompanyID, l.Issuer, l.Subject, l.UserID, millis(db.now()))

@@ -143,6 +143,13 @@ func TestProviders_AndIdentities(t *testing.T) {
 		}
 		_, err = f.db.IdentityUser(f.Context(), theirs.CompanyID, p.Issuer, "s")
 		f.code(fault.NotFound, err)
+		// Another subject of the issuer is another person, unless the user can prove to be the same.
+		link.UserID, link.Subject = u.ID, "another"
+		_, err = f.db.UpdateUser(f.Context(), f.company.ID, u.ID, func(u *account.User) error { u.PasswordHash = ""; return nil })
+		f.ok(err)
+		f.code(fault.Refused, f.db.LinkIdentity(f.Context(), link, nil, yes))
+		f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: "key", UserID: u.ID, Name: "Key", Credential: []byte(`{}`)}))
+		f.ok(f.db.LinkIdentity(f.Context(), link, nil, yes))
 	})
 }
 

@@ -73,6 +73,20 @@ func TestPolicyReview_ChangesAndRollsBack(t *testing.T) {
 	b.Sees("table", "Factory reset from Settings")
 	clean(b)
 	b.Waits(`document.querySelector("button[data-wants]").disabled`)
+	// The server takes a name in other case and composition, too.
+	for typed, asleep := range map[string]string{" STRASSE ZOE\u0308": "false", "Strasse Zoe": "true"} {
+		if got := b.Eval(`(() => {
+			const button = document.querySelector("button[data-wants]"), input = document.getElementById("confirmation");
+			const name = button.dataset.text;
+			button.dataset.text = "Straße Zoë";
+			input.value = "` + typed + `";
+			input.dispatchEvent(new Event("input", { bubbles: true }));
+			button.dataset.text = name;
+			return String(button.disabled);
+		})()`); got != asleep {
+			t.Errorf("with %q typed for Straße Zoë the button is disabled: %s, want %s", typed, got, asleep)
+		}
+	}
 	b.Type("#confirmation", " field STAFF ")
 	b.Waits(`!document.querySelector("button[data-wants]").disabled`)
 	b.Follow("button[data-wants]")

@@ -236,6 +236,53 @@ func TestCompanySignIn_FirstLinkNeedsTheOwnersProof(t *testing.T) {
 	})
 }
 
+// TestCompanySignIn_AddressOfAnotherPerson: who gets the address of a person who left does not
+// get that person's account, unless the operator sets a password for it. A provider that is
+// replaced signs its users in.
+func TestCompanySignIn_AddressOfAnotherPerson(t *testing.T) {
+	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		replica := env.Start()
+		acme := env.Company("acme", access.Settings{})
+		root := env.Browser(acme, account.Admin).User
+		admin := replica.PortalClient(t, root)
+		provider := oidctest.New(t, env.Now)
+		admin.Post("/settings/signin", providerFields(provider, "acme.test")...).Want(t, 200)
+		admin.Post("/users", "email", "ada@acme.test", "name", "Ada", "role", "viewer", "scope", "all").Want(t, 200)
+		arrives := func(p *oidctest.Provider, subject string) servertest.Page {
+			p.Be(oidctest.Browser{Subject: subject, Email: "ada@acme.test"}, nil)
+			return signsIn(t, replica.SignedOut(t), p, "ada@acme.test")
+		}
+		for range 2 {
+			if page := arrives(provider, "first"); page.Path != "/account" {
+				t.Fatalf("the first person: %d at %s", page.Status, page.Path)
+			}
+		}
+		if page := arrives(provider, "second"); page.Status != 401 || !strings.Contains(page.Body, "belongs to another account at Acme ID") {
+			t.Errorf("the next person with the address: %d at %s", page.Status, page.Path)
+		}
+		next := oidctest.New(t, env.Now)
+		admin.Post("/settings/signin", providerFields(next, "acme.test")...).Want(t, 200)
+		if page := arrives(next, "third"); page.Path != "/account" {
+			t.Errorf("at another issuer: %d at %s", page.Status, page.Path)
+		}
+		u, err := env.DB().UserByEmail(t.Context(), "ada@acme.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := env.DB().UpdateUser(t.Context(), acme.ID, u.ID, func(u *account.User) error {
+			u.PasswordHash = root.PasswordHash
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		next.Be(oidctest.Browser{Subject: "fourth", Email: u.Email}, nil)
+		if page := links(t, replica.SignedOut(t), next, u.Email); page.Path != "/account" {
+			t.Errorf("with the password: %d at %s", page.Status, page.Path)
+		}
+	})
+}
+
 // TestCompanySignIn_IsAsFreshAsTheProviderSays: a provider that did not ask the
 // person proves nothing for what is dangerous.
 func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
@@ -429,7 +476,7 @@ func TestInvitation_IsRecordedAndNeverOpensAnAccountInUse(t *testing.T) {
 }
 
 // TestDisable_NamesTheKeysOfTheUser: disabling says which keys of the user still
-// work, and revokes those that were chosen.
+// work, and revokes those that were chosen. Deletion by command says so too.
 func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
@@ -467,6 +514,17 @@ func TestDisable_NamesTheKeysOfTheUser(t *testing.T) {
 	if len(disabled.LiveKeys) != 1 {
 		t.Errorf("the command line names %v, want 1 key", disabled.LiveKeys)
 	}
+	env.CLI(new(any), "user", "enable", "--company", "acme", leaver.ID)
+	if text := env.Table("user", "delete", "--company", "acme", leaver.ID); !strings.Contains(text, "Deleted user "+leaver.Email) ||
+		!strings.Contains(text, "muster key revoke --company acme "+disabled.LiveKeys[0]) {
+		t.Errorf("deletion says %q, want the key that still works", text)
+	}
+	var deleted struct{ LiveKeys []string }
+	env.CLI(&deleted, "user", "delete", "--company", "acme", env.Browser(acme, account.Viewer).User.ID)
+	if deleted.LiveKeys == nil || len(deleted.LiveKeys) != 0 {
+		t.Errorf("deletion names %v of a user without keys", deleted.LiveKeys)
+	}
+	replica.As(kept).Get("/assets").Want(t, 200)
 }
 
 // TestCompanySignIn_InvitedUsersWhoMayDoMore: a provider's word opens no account that may do

@@ -209,7 +209,8 @@ func TestPackageVersion(t *testing.T) {
 	}
 }
 
-// muster-admin reads the settings as systemd reads them for the service, and takes no other database.
+// muster-admin reads the settings as systemd reads them for the service, with relative paths from
+// where the service works, and takes no other database.
 func TestAdmin_ReadsSettings(t *testing.T) {
 	t.Parallel()
 	script, err := os.ReadFile("../../packaging/muster-admin")
@@ -217,13 +218,16 @@ func TestAdmin_ReadsSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	text := `id() { echo 0; }; show() { echo "$1, $MUSTER_DATABASE, $MUSTER_MAIL_FROM, $MUSTER_TLS_CERT"; };` +
+	text := `id() { echo 0; }; show() { echo "$1, $MUSTER_DATABASE, $MUSTER_MAIL_FROM, $MUSTER_TLS_CERT${MUSTER_KEY_FILE-}"; };` +
 		strings.NewReplacer("/etc/muster", dir, "exec muster", "show").Replace(string(script))
 	for _, c := range []struct{ settings, want string }{
 		{"MUSTER_DATABASE=postgres://db/m?sslmode=disable&a=b; # c", "postgres://db/m?sslmode=disable&a=b; # c, , "},
 		{"# a\n  MUSTER_DATABASE='sqlite:/a b'  \nMUSTER_MAIL_FROM=\"M <m@acme.test>\"\n", "sqlite:/a b, M <m@acme.test>, "},
 		{"MUSTER_MAIL_FROM=M $HOME <m@acme.test>", "sqlite:/var/lib/muster/muster.db, M $HOME <m@acme.test>, "},
 		{"MUSTER_DATABASE=a\nMUSTER_TLS_CERT=/run/credentials/muster.service/muster_tls-cert", "a, , " + dir + "/credentials/tls-cert"},
+		{"MUSTER_DATABASE=sqlite:m.db\nMUSTER_TLS_CERT='my certs/a.pem'", "sqlite:/var/lib/muster/m.db, , /var/lib/muster/my certs/a.pem"},
+		{"MUSTER_DATABASE=postgres://db/m\nMUSTER_MAIL_FROM=a/b\nMUSTER_KEY_FILE=keys/k", "postgres://db/m, a/b, /var/lib/muster/keys/k"},
+		{"MUSTER_DATABASE=sqlite:/m.db\nMUSTER_KEY_FILE=/k", "sqlite:/m.db, , /k"},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "muster.env"), []byte(c.settings), 0o600); err != nil {
 			t.Fatal(err)

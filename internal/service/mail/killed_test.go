@@ -127,26 +127,79 @@ func (s stopper) Mail(o mail.Outcome) {
 	s.stop()
 }
 
-// A replica whose server fails, and then has another send, does not say that mail fails.
+// away has the server be away, or there again.
+func (d *desk) away(is bool) {
+	text := ""
+	if is {
+		text = "421 not today"
+	}
+	d.answer("EHLO", text)
+	d.answer("HELO", text)
+}
+
+// A replica whose server fails gives another one the lease, and says for as long as it waits that mail
+// fails, unless the other goes on sending.
 func TestSender_AnotherSends(t *testing.T) {
 	t.Parallel()
+	servertest.OnEach(t, func(t *testing.T, env *servertest.Env) {
+		d := newDeskOn(t, env)
+		d.authorization()
+		d.away(true)
+		other := d.replica()
+		otherCounts := &counts{mail: map[mail.Outcome]int{}}
+		other.Observer = otherCounts
+		for range 1 + int(4*time.Minute/mail.Every) { // each is the one that sends, in turns
+			d.round(d.sender)
+			if d.Advance(mail.Every / 2); !d.counts.down {
+				t.Fatal("the server is away, and the replica that failed does not say so")
+			}
+			d.round(other)
+			d.Advance(mail.Every / 2)
+		}
+		if !otherCounts.down {
+			t.Fatal("the server is away, and the other replica does not say so")
+		}
+		d.away(false)
+		fresh := d.replica()
+		fresh.Observer = &counts{mail: map[mail.Outcome]int{}}
+		d.round(d.sender) // a replica that waits has not kept the lease
+		d.round(other)
+		d.invite()
+		if got := d.round(fresh); len(got) == 0 {
+			t.Fatal("a replica that can send sends nothing")
+		}
+		if d.round(d.sender); !d.counts.down {
+			t.Error("another replica has the lease for the first time, and the replica that failed takes that for a mail")
+		}
+		for range int(time.Minute / mail.Every) {
+			d.Advance(mail.Every)
+			d.round(fresh)
+			d.round(d.sender)
+		}
+		if d.counts.down {
+			t.Error("mail fails at the replica that does not send")
+		}
+	})
+}
+
+// A replica whose server failed, and that has nothing to send any more, notes that the server is there again.
+func TestSender_NothingLeft(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
-	d.authorization()
-	d.answer("EHLO", "421 not today")
-	d.answer("HELO", "421 not today")
+	d.invite()
+	d.away(true)
 	if d.round(d.sender); !d.counts.down {
 		t.Fatal("the server is away, and mail does not fail")
 	}
-	d.answer("EHLO", "")
-	d.answer("HELO", "")
-	d.Advance(2 * time.Minute)
-	other := d.replica()
-	other.Observer = &counts{mail: map[mail.Outcome]int{}}
-	if got := d.round(other); len(got) != 1 {
-		t.Fatalf("%d mails", len(got))
+	d.CLI(new(any), "user", "delete", "--company", "acme", "new@acme.test")
+	d.Advance(time.Minute)
+	if d.round(d.sender); !d.counts.down {
+		t.Error("nothing is to be sent, and mail does not fail where the server is away")
 	}
-	if d.round(d.sender); d.counts.down {
-		t.Error("mail fails at the replica that does not send")
+	d.away(false)
+	d.Advance(time.Minute)
+	if got := d.round(d.sender); len(got) != 0 || d.counts.down {
+		t.Errorf("the server is there again: %d mails, mail fails: %t", len(got), d.counts.down)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/approval/attention"
@@ -65,8 +64,8 @@ type Leases interface {
 type Observer interface {
 	// Mail counts a mail by its outcome.
 	Mail(o Outcome)
-	// MailServer reports whether the server could be reached at the last attempt, and true
-	// where another replica sends.
+	// MailServer reports whether the server could be used at the last attempt, and true
+	// where another replica has been sending for a while.
 	MailServer(reached bool)
 }
 
@@ -82,29 +81,40 @@ type Sender struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	mu       sync.Mutex
 	failures int       // of the server, in a row
 	resume   time.Time // no attempt before
+	other    time.Time // since when another replica has the lease; zero: none has
 }
 
-// errServer ends a round: the server is not to be had, or for another replica, and nothing else is tried.
+// errServer ends a round: the server cannot be used, or another replica has the lease. Nothing else is tried.
 var errServer = errors.New("the mail server cannot be reached")
 
-// Round sends what is due, if this replica has the lease and the server is not paused.
+// Round sends what is due, if this replica has the lease and the server is not paused. A replica
+// whose server is paused gives the lease back, and one that failed and has nothing to send asks
+// the server whether it is there again.
 func (s *Sender) Round(ctx context.Context) error {
-	if s.paused() {
-		return nil
-	}
 	mine, err := s.Leases.Lease(ctx, leaseName, s.Holder, leaseFor)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case mine:
+		s.other = time.Time{}
+	case s.other.IsZero():
+		s.other = s.Now()
+	case s.Now().Sub(s.other) >= leaseFor: // a replica that fails gives it back before
+		s.Observer.MailServer(true) // the replica that sends says how it is
 	}
 	if !mine {
-		s.Observer.MailServer(true) // the replica that sends says how it is
 		return nil
+	}
+	if s.paused() {
+		return s.Leases.Release(ctx, leaseName, s.Holder)
 	}
 	if err = s.letters(ctx); err == nil {
 		err = s.companies(ctx)
+	}
+	if err == nil && s.failures > 0 { // what failed is due later, or not at all
+		err = s.reached(s.Client.Check(ctx) == nil)
 	}
 	if errors.Is(err, errServer) { // it is logged, and tried again later
 		return nil
@@ -122,10 +132,18 @@ func (s *Sender) Leave(ctx context.Context) {
 	}
 }
 
-func (s *Sender) paused() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Now().Before(s.resume)
+func (s *Sender) paused() bool { return s.Now().Before(s.resume) }
+
+// reached notes whether the server could be used; errServer: it could not, and is paused.
+func (s *Sender) reached(yes bool) error {
+	s.Observer.MailServer(yes)
+	if yes {
+		s.failures = 0
+		return nil
+	}
+	s.resume = s.Now().Add(retry(s.failures) / 2)
+	s.failures++
+	return errServer
 }
 
 // retry is the pause after a number of failures in a row.
@@ -154,19 +172,10 @@ func (s *Sender) send(ctx context.Context, to string, text []byte) (Outcome, err
 		outcome = Failed
 	}
 	s.Observer.Mail(outcome)
-	s.Observer.MailServer(err == nil || is)
 	if err != nil && ctx.Err() == nil {
 		s.Log.WarnContext(ctx, "mail was not sent", "outcome", string(outcome), "error", validate.Clean(err.Error(), 300))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil || is {
-		s.failures = 0
-		return outcome, nil
-	}
-	s.resume = s.Now().Add(retry(s.failures) / 2)
-	s.failures++
-	return outcome, errServer
+	return outcome, s.reached(err == nil || is)
 }
 
 // letters sends invitations.

@@ -222,8 +222,7 @@ func TestSender_ServerAway(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.authorization()
-	d.answer("EHLO", "421 not today")
-	d.answer("HELO", "421 not today")
+	d.away(true)
 	talks := func() int {
 		d.server.mu.Lock()
 		defer d.server.mu.Unlock()
@@ -236,8 +235,7 @@ func TestSender_ServerAway(t *testing.T) {
 	if n := talks(); n < 3 || n > 10 || !d.counts.down {
 		t.Errorf("in ten minutes the server was asked %d times, down %t", n, d.counts.down)
 	}
-	d.answer("EHLO", "")
-	d.answer("HELO", "")
+	d.away(false)
 	d.Advance(time.Hour)
 	if got := d.round(d.sender); len(got) != 1 || d.counts.down {
 		t.Errorf("after it came back there are %d mails, down %t", len(got), d.counts.down)

@@ -68,7 +68,7 @@ type DomainList struct{ OfCompany }
 
 // Run prints the list.
 func (c *DomainList) Run(env *Env) error {
-	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
+	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		all, err := admin.Domains.Domains(ctx, owner.ID)
 		view := func(d account.Domain) domainView { return viewDomain(owner.Slug, d) }
 		return list(all, view, []string{"DOMAIN", "ADDED"}, func(d account.Domain) []string { return []string{d.Name, day(d.AddedAt)} }),

@@ -152,17 +152,18 @@ type oneUser struct {
 	User string `arg:"" help:"The user's e-mail address, name or id."`
 }
 
-// change does something to the user and says so.
-func (c oneUser) change(env *Env, sentence string, work func(people account.Users, ctx context.Context,
+// change does something to the user and says so. Of a user who is disabled or was deleted (gone), it
+// names the API keys that still work.
+func (c oneUser) change(env *Env, sentence string, gone bool, work func(people account.Users, ctx context.Context,
 	companyID, id string) (account.User, error)) error {
 	return c.run(env, on((*Admin).user, c.User, func(ctx context.Context, admin *Admin, owner company.Company, id string) (answer, error) {
 		u, err := work(admin.people(env), ctx, owner.ID, id)
-		if err != nil || !u.Disabled {
+		if err != nil || !u.Disabled && !gone {
 			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, sentence+".\n", u.Email) }},
 				missing(err, owner.Slug, "user", c.User)
 		}
 		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
-		view := disabledView{viewUser(owner.Slug, u), views(live, func(k apikey.Key) string { return k.ID })}
+		view := goneView{viewUser(owner.Slug, u), views(live, func(k apikey.Key) string { return k.ID })}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, sentence+".\n", u.Email)
 			for _, k := range live {
@@ -181,7 +182,7 @@ type UserSetPassword struct {
 
 // Run sets the password.
 func (c *UserSetPassword) Run(env *Env) error {
-	return c.change(env, "Set the password of %s",
+	return c.change(env, "Set the password of %s", false,
 		func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
 			password, err := c.read(env)
 			if err != nil {
@@ -199,9 +200,10 @@ type UserSetRole struct {
 
 // Run sets the role.
 func (c *UserSetRole) Run(env *Env) error {
-	return c.change(env, "Set the role of %s", func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
-		return people.SetRole(ctx, companyID, id, account.Role(c.Role))
-	})
+	return c.change(env, "Set the role of %s", false,
+		func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
+			return people.SetRole(ctx, companyID, id, account.Role(c.Role))
+		})
 }
 
 // UserDisable shuts a user out.
@@ -209,7 +211,7 @@ type UserDisable struct{ oneUser }
 
 // Run disables the user.
 func (c *UserDisable) Run(env *Env) error {
-	return c.change(env, "Disabled user %s", account.Users.Disable)
+	return c.change(env, "Disabled user %s", false, account.Users.Disable)
 }
 
 // UserEnable lets a user in again.
@@ -217,7 +219,7 @@ type UserEnable struct{ oneUser }
 
 // Run enables the user.
 func (c *UserEnable) Run(env *Env) error {
-	return c.change(env, "Enabled user %s", account.Users.Enable)
+	return c.change(env, "Enabled user %s", false, account.Users.Enable)
 }
 
 // UserDelete deletes a user.
@@ -225,14 +227,15 @@ type UserDelete struct{ oneUser }
 
 // Run deletes the user.
 func (c *UserDelete) Run(env *Env) error {
-	return c.change(env, "Deleted user %s", func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
-		return people.Store.DeleteUser(ctx, companyID, id)
-	})
+	return c.change(env, "Deleted user %s", true,
+		func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
+			return people.Store.DeleteUser(ctx, companyID, id)
+		})
 }
 
-// disabledView is a user who was disabled, with the keys that the user made and
+// goneView is a user who is disabled or was deleted, with the keys that the user made and
 // that still work.
-type disabledView struct {
+type goneView struct {
 	userView
 	LiveKeys []string `json:"liveKeys"`
 }

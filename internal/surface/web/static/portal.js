@@ -430,11 +430,11 @@
     button.setAttribute("aria-pressed", String(hidden));
   };
   // A button with data-wants="<id of an input>" wakes when the input's text is
-  // the button's data-text; case and outer spaces aside, as the server compares.
+  // the button's data-text; case, outer spaces and composition aside, as the server compares.
   document.addEventListener("input", (event) => {
     for (const button of $$("button[data-wants]")) {
       if (button.dataset.wants !== event.target.id) continue;
-      const same = (text) => text.trim().toLocaleLowerCase();
+      const same = (text) => text.trim().normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
       button.disabled = same(event.target.value) !== same(button.dataset.text);
     }
   });
