@@ -298,7 +298,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 	})
 }
 
-// What waits for a device that was enrolled anew cannot be decided, and does not count in the five.
+// What waits for a device that was enrolled again cannot be decided, and does not count in the five.
 func TestBegin_AuthorizationsOfFormerDevices(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.destructiveApproval()
