@@ -29,8 +29,8 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // paused. What waits to loosen a control is canceled, and can be asked for again. Proposals that
 // wait expire: each may have been applied or declined since. Authorizations that were not used, which
 // may have been since, wait for a person again. Wipes and releases that keys and connections sent and no
-// agent was offered are canceled, because a stop may have canceled them since. Those of persons stay: nothing
-// that Muster has cancels them. Rollouts of the agent are paused. Policies get to the platform and to devices again.
+// agent was offered are canceled, because a stop may have canceled them since. Those of persons stay, as
+// in a stop. Rollouts of the agent are paused. Policies get to the platform and to devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	if !t.holds(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM event_heads) OR `+db.engine.Dialect().Events().RestoredOld) { // a new database
 		return nil
