@@ -121,7 +121,8 @@ func TestMail_Letters(t *testing.T) {
 		_, err := f.db.AcceptInvitation(f.Context(), access.HashSecret("ttwo"), "hash", account.Inviter{})
 		f.ok(err)
 		due(0)
-		f.ok(f.db.SaveProvider(f.Context(), account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "i", Role: account.Viewer},
+		f.ok(f.db.SaveProvider(f.Context(), account.IdentityProvider{CompanyID: f.company.ID, Name: "ID", Issuer: "i",
+			Role: account.Viewer},
 			anybody))
 		nina.ID, nina.Email = "nora", "nora@acme.test"
 		f.ok(f.db.CreateUser(f.Context(), nina))

@@ -31,8 +31,8 @@ var lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v
 	v.owner_kind, v.owner_id, v.owner_user_id, v.owner_name, v.created_at, v.expires_at, v.propose_ref, v.apply_ref, v.looks,
 	v.version, v.failure, v.outcome, v.request, v.fields, v.devices, v.reason, v.ticket,
 	v.warnings, v.approval, v.approved_by, v.approved_at, v.decline_reason, v.signed_id,
-	COALESCE((SELECT n.version <> v.base_version OR n.deleted FROM policies n WHERE n.id = v.policy_id), FALSE), (SELECT apply_approval FROM companies
-		WHERE id = v.company_id), ` + ownerEnds + `,
+	COALESCE((SELECT n.version <> v.base_version OR n.deleted FROM policies n WHERE n.id = v.policy_id), FALSE),
+	(SELECT apply_approval FROM companies WHERE id = v.company_id), ` + ownerEnds + `,
 	` + usingNow + `, CASE WHEN v.status = 'PENDING' THEN ` + movingNow + ` ELSE 0 END`
 
 // openMoves are the open commands, as m, that move a device to a policy which it does not

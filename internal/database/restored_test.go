@@ -218,7 +218,8 @@ func TestBeginHistory_CancelsEndingsByAutomation(t *testing.T) {
 			canceled := c.state == active && c.brings != ""
 			want, outcome, open := command.Sent, "", 1
 			if canceled {
-				want, outcome, open = command.Failed, "cancelled: the database was restored or copied: send it again if it is still wanted", 0
+				want, open = command.Failed, 0
+				outcome = "cancelled: the database was restored or copied: send it again if it is still wanted"
 			}
 			now, err := f.db.AgentDevice(f.Context(), c.device)
 			f.ok(err)

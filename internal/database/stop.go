@@ -55,7 +55,10 @@ func (db *DB) stopped(ctx context.Context) ([]stopped, error) {
 type waiting struct{ command, device, kind string }
 
 // scanWaiting receives what a query for withdraw begins with; it ends with waitsHere.
-var scanWaiting = into(func(w *waiting) []any { return []any{&w.command, &w.device, &w.kind} })
+func scanWaiting(r row) (w waiting, err error) {
+	err = r.Scan(&w.command, &w.device, &w.kind)
+	return w, err
+}
 
 const (
 	waitingCommands = `SELECT c.id, v.device_id, c.type FROM agent_deliveries v JOIN commands c ON c.id = v.command_id

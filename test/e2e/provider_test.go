@@ -258,7 +258,8 @@ func TestCompanySignIn_AddressOfAnotherPerson(t *testing.T) {
 				t.Fatalf("the first person: %d at %s", page.Status, page.Path)
 			}
 		}
-		if page := arrives(provider, "second"); page.Status != 401 || !strings.Contains(page.Body, "belongs to another account at Acme ID") {
+		if page := arrives(provider, "second"); page.Status != 401 ||
+			!strings.Contains(page.Body, "belongs to another account at Acme ID") {
 			t.Errorf("the next person with the address: %d at %s", page.Status, page.Path)
 		}
 		next := oidctest.New(t, env.Now)

@@ -110,7 +110,8 @@ func (s *Section) restore(v *frame.Visit, p policy.Policy) error {
 	}
 	after, err := s.Policies.Restore(v.Context(), v.Principal, p.ID, version, revision)
 	if c, ok := errors.AsType[*policy.Conflict](err); ok {
-		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{Policy: c.Current, Tab: "revisions"}, c, nil))
+		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath,
+			conflictPage(v, sheet{Policy: c.Current, Tab: "revisions"}, c, nil))
 	}
 	if err != nil {
 		return v.Refused(back, err, fault.Refused, fault.Unavailable)
