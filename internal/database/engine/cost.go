@@ -9,8 +9,8 @@ import (
 
 // Cost is what work costs at the database.
 type Cost struct {
-	// RoundTrips are how often PostgreSQL was asked and waited for; 0 on SQLite. That a
-	// statement is prepared, once in a connection's life, is not counted.
+	// RoundTrips are how often PostgreSQL was asked and waited for; 0 on SQLite. What happens once in
+	// a connection's life, such as that a statement is prepared, is not counted.
 	RoundTrips int
 	Statements int // without BEGIN and COMMIT
 	Commits    int // of transactions, and of single statements that write

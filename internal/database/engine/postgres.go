@@ -78,8 +78,7 @@ func patient(config *pgx.ConnConfig) driver.Connector {
 // readCommitted sets what transactions rely on: a statement sees what was committed while the one
 // before it waited for a lock. A role or a database may have another default.
 func readCommitted(ctx context.Context, c *pgx.Conn) error {
-	_, err := c.Exec(ctx, `SET default_transaction_isolation = 'read committed'`)
-	return err
+	return c.PgConn().Exec(ctx, `SET default_transaction_isolation = 'read committed'`).Close() // not counted, see Cost
 }
 
 // unlimited takes the limits off a connection that a role or a database may have. Which there are
