@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -174,6 +175,7 @@ func (l *Server) Policy(ctx context.Context, d agentdevice.Device, id string) (p
 	if err != nil {
 		return protocol.Envelope{}, "", fmt.Errorf("policy %s has a document that agents cannot read: %w", p.ID, err)
 	}
+	maps.DeleteFunc(document.Settings, func(_, value string) bool { return value == "" }) // null: not set
 	if updates != nil {
 		if document.Settings == nil {
 			document.Settings = map[string]string{}

@@ -65,3 +65,17 @@ func (w *world) owner() *phone {
 	w.t.Cleanup(func() { _ = p.agent.Close() })
 	return p
 }
+
+// A setting that the document has as null is not set: no device is sent it.
+func TestPolicy_NullSetting(t *testing.T) {
+	w := newWorld(t)
+	p := w.owner()
+	if _, err := w.policies.Save(t.Context(), w.company.ID, w.policy.ID, w.policy.Version,
+		policy.Edit{Document: json.RawMessage(`{"settings":{"CAMERA":null,"SCREEN_CAPTURE":"BLOCK"}}`)}, policy.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	p.mustCheckIn()
+	if got := p.device.State().Settings; len(got) != 1 || got["SCREEN_CAPTURE"] != "BLOCK" {
+		t.Errorf("the device holds %v", got)
+	}
+}

@@ -74,10 +74,14 @@ type Finder interface {
 	// Abandoned returns up to limit commands in PREPARED, oldest first, that
 	// were created before a time, or whose sender is known to be dead.
 	Abandoned(ctx context.Context, before time.Time, limit int) ([]Command, error)
-	// Overdue returns up to limit commands in SENT or UNCONFIRMED whose
-	// deadline has passed before a time, earliest deadline first.
-	Overdue(ctx context.Context, before time.Time, limit int) ([]Command, error)
+	// Overdue returns up to limit commands in SENT or UNCONFIRMED that end
+	// without a word from the device, earliest deadline first.
+	Overdue(ctx context.Context, e Expiry, limit int) ([]Command, error)
 }
+
+// Expiry says which commands are overdue: those whose deadline is earlier than Before. One about which
+// the platform is to be asked by Now is overdue only if its deadline is earlier than Unasked.
+type Expiry struct{ Now, Before, Unasked time.Time }
 
 // Inventory is what the service needs to know of assets and policies. Each method fails as the
 // database does, and with the faults that it names.

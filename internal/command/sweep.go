@@ -14,7 +14,18 @@ const (
 	// expiryGrace is how long after its deadline a command still waits for the
 	// word of a device that carried it out at the last moment.
 	expiryGrace = 5 * time.Minute
+	// askLimit is how long after that a command waits for the platform to be asked a last time: the service
+	// was down, or the platform cannot be reached.
+	askLimit = 24 * time.Hour
 )
+
+// ExpiresAt is when a command without a word from its device ends; zero: never.
+func (c Command) ExpiresAt() time.Time {
+	if c.Deadline.IsZero() {
+		return time.Time{}
+	}
+	return c.Deadline.Add(expiryGrace)
+}
 
 // Sweep settles what no call will: an intent whose outcome was never
 // written becomes UNCONFIRMED, and a command past its deadline ends ERROR. It
@@ -23,7 +34,8 @@ const (
 func (s *Service) Sweep(ctx context.Context) error {
 	interrupted := s.abandon(ctx, s.now().Add(-2*SendLimit))
 	expired := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
-		return s.Finder.Overdue(ctx, s.now().Add(-expiryGrace), sweepBatch)
+		now := s.now()
+		return s.Finder.Overdue(ctx, Expiry{Now: now, Before: now.Add(-expiryGrace), Unasked: now.Add(-expiryGrace - askLimit)}, sweepBatch)
 	}, expire, "expired")
 	return errors.Join(interrupted, expired)
 }

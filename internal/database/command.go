@@ -335,9 +335,10 @@ func openOf(ctx context.Context, c conn, assetID, lock string) ([]command.Comman
 		WHERE `+isOpen+` AND asset_id = ? ORDER BY created_at, id`+lock, assetID)
 }
 
-// Overdue returns commands whose deadline has passed, earliest first.
-func (db *DB) Overdue(ctx context.Context, before time.Time, limit int) ([]command.Command, error) {
+// Overdue implements command.Finder.
+func (db *DB) Overdue(ctx context.Context, e command.Expiry, limit int) ([]command.Command, error) {
 	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
-		WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0 AND deadline < ? ORDER BY deadline, id LIMIT ?`,
-		millis(before), limit)
+		WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0 AND deadline < ?
+			AND (deadline < ? OR NOT `+atPlatform+` OR `+askedOf+`) ORDER BY deadline, id LIMIT ?`,
+		millis(e.Before), millis(e.Unasked), millis(e.Now), limit)
 }

@@ -336,8 +336,16 @@ func TestOpen_FoundByReconcilers(t *testing.T) {
 
 		take(old.ID, command.Transition{To: command.Unconfirmed, Deadline: soon})
 		take(young.ID, command.Transition{To: command.Sent, Deadline: soon.Add(-time.Minute)})
-		equal(f, "overdue", ids(f.db.Overdue(f.Context(), soon.Add(time.Second), 10)), "young old")
-		equal(f, "overdue before", ids(f.db.Overdue(f.Context(), soon, 10)), "young")
+		overdue := func(before, unasked time.Time) string {
+			return ids(f.db.Overdue(f.Context(), command.Expiry{Now: soon, Before: before, Unasked: unasked}, 10))
+		}
+		equal(f, "overdue, the platform not asked", overdue(soon.Add(time.Second), soon.Add(-time.Hour)), "")
+		equal(f, "overdue for long", overdue(soon.Add(time.Second), soon), "young")
+		f.ok(f.db.SetPolled(f.Context(), old.ID, soon))
+		equal(f, "overdue, to be asked again", overdue(soon.Add(time.Second), soon), "young")
+		f.ok(f.db.SetPolled(f.Context(), old.ID, soon.Add(time.Second)))
+		equal(f, "overdue", overdue(soon.Add(time.Second), soon), "young old")
+		equal(f, "overdue before", overdue(soon, soon), "young")
 		equal(f, "unconfirmed", ids(f.db.Open(f.Context(), command.Unconfirmed, soon, 10)), "old")
 	})
 }

@@ -77,14 +77,20 @@ func (db *DB) SetPushFailed(ctx context.Context, policyID string, version int, t
 	})
 }
 
+const (
+	// atPlatform says that the platform can tell what became of a command: it is not one that the push service has.
+	atPlatform = `((ref = '' OR ref LIKE 'enterprises/%')
+		AND EXISTS (SELECT 1 FROM assets a WHERE a.id = commands.asset_id AND a.management = 'PLATFORM'))`
+	// askedOf says that the platform was asked, and is not to be asked again by a time.
+	askedOf = `EXISTS (SELECT 1 FROM command_polls p WHERE p.command_id = commands.id AND p.next_at > ?)`
+)
+
 // CommandsToPoll returns up to limit commands of platform-managed devices in a
 // state that is not final, created before a time, whose outcome is to be asked
-// for by now; oldest first. It leaves out those that the push service has.
+// for by now; oldest first.
 func (db *DB) CommandsToPoll(ctx context.Context, state command.State, created, now time.Time, limit int) ([]command.Command, error) {
 	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
-		WHERE `+isOpen+` AND state = ? AND created_at < ? AND (ref = '' OR ref LIKE 'enterprises/%')
-			AND EXISTS (SELECT 1 FROM assets a WHERE a.id = commands.asset_id AND a.management = 'PLATFORM')
-			AND NOT EXISTS (SELECT 1 FROM command_polls p WHERE p.command_id = commands.id AND p.next_at > ?)
+		WHERE `+isOpen+` AND state = ? AND created_at < ? AND `+atPlatform+` AND NOT `+askedOf+`
 		ORDER BY created_at, id LIMIT ?`, string(state), millis(created), millis(now), limit)
 }
 

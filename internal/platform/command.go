@@ -184,11 +184,13 @@ func (p *Platform) enterpriseExists(ctx context.Context, name string) error {
 	return err
 }
 
-// commandTypes are our types that a command of the vendor may be.
-func commandTypes(vendor string) []command.Type {
+// commandTypes are our types that a command of the vendor may be. One that locks with a new password is not one
+// that removes the password.
+func commandTypes(v *androidmanagement.Command) []command.Type {
 	var types []command.Type
 	for _, row := range command.Catalog() {
-		if row.Vendor == vendor && vendor != "" {
+		removes := row.Type == command.ResetScreenLock && len(v.ResetPasswordFlags) > 0
+		if row.Vendor == v.Type && v.Type != "" && !removes {
 			types = append(types, row.Type)
 		}
 	}

@@ -108,7 +108,7 @@ func goneObservation(owner company.Company, device string, at time.Time) enrollm
 // settle makes the operation's command final. It finds the command by the operation's name or, if the answer with the name
 // was lost, by device, type and time. It returns false for a command that was final already, and fault.NotFound for none.
 func (p *Platform) settle(ctx context.Context, owner company.Company, o *operation, at time.Time) (command.Command, bool, error) {
-	types := commandTypes(o.Metadata.Type)
+	types := commandTypes(&o.Metadata)
 	feedback := command.Feedback{Ref: o.Name, At: at}
 	feedback.Succeeded, feedback.Outcome = o.settled(first(types))
 	c, ok, err := p.store.Commands.Settle(ctx, feedback)

@@ -77,6 +77,79 @@ func TestPoll_DeniedCompanyHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// The platform is asked about a command before it ends without a word: at its deadline, and after a time in which the service
+// was down. One that cannot be asked about ends a day later.
+func TestPoll_BeforeTheEnd(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		name           string
+		online, denied *bool
+		down           bool
+		want           command.State
+	}{
+		{"carried out late", &yes, &no, false, command.Succeeded},
+		{"carried out late, then the service was down", &yes, &no, true, command.Succeeded},
+		{"never carried out", &no, &no, false, command.Failed},
+		{"the service cannot ask", &yes, &yes, true, command.Failed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			days(t, time.Minute, func(b *bench) {
+				device := b.enroll(provisioning.Disallowed, emulator.Enrollment{Behavior: emulator.Behavior{Online: &no}})[0]
+				a := b.asset(device)
+				b.losing("COMMAND", 1)
+				_, err := b.command(a, command.Reboot, nil)
+				b.ok(err)
+				b.pass(50 * time.Minute)
+				_, err = b.emulator.SetBehavior(b.Context(), device, emulator.Behavior{Online: c.online}, true)
+				b.ok(err)
+				if *c.denied {
+					b.fault(emulator.Fault{Method: "devices.operations.get", Status: 429, Times: -1})
+				}
+				if c.down {
+					b.halt()
+					b.pass(3 * time.Hour)
+					b.ok(b.commands.Sweep(b.Context()))
+					b.equal("when it starts", b.history(a)[0].State, command.Sent)
+					b.run()
+				}
+				b.pass(18 * time.Minute)
+				b.ok(b.commands.Sweep(b.Context()))
+				if *c.denied {
+					b.equal("not asked", b.history(a)[0].State, command.Sent)
+					b.pass(24 * time.Hour)
+					b.ok(b.commands.Sweep(b.Context()))
+				}
+				b.equal("in the end", b.history(a)[0].State, c.want)
+			})
+		})
+	}
+}
+
+// Two commands that are RESET_PASSWORD to the platform and had no answer are told apart: the first never arrived, the second did.
+func TestAdopt_PasswordSetOrRemoved(t *testing.T) {
+	for _, report := range []string{"arrives", "is lost"} {
+		t.Run("the device's report "+report, func(t *testing.T) {
+			connected(t, func(b *bench) {
+				a := b.device()
+				if report == "is lost" {
+					b.losing("COMMAND", 1)
+				}
+				b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true})
+				_, err := b.command(a, command.ResetScreenLock, nil)
+				b.ok(err)
+				b.pass(time.Second)
+				b.fault(emulator.Fault{Method: "devices.issueCommand", DropConnection: true, AfterEffect: true})
+				_, err = b.command(a, command.ChangeScreenLockPassword, command.PasswordBody{NewPassword: "123456"})
+				b.ok(err)
+				b.pass(3 * time.Minute)
+				h := b.history(a)
+				b.equal("the one that arrived", h[0].State, command.Succeeded)
+				b.equal("the one that did not", h[1].State, command.Unconfirmed)
+			})
+		})
+	}
+}
+
 // A device that stays away is asked after ever more rarely.
 func TestPoll_BacksOff(t *testing.T) {
 	days(t, time.Minute, func(b *bench) {

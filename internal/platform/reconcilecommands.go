@@ -66,7 +66,11 @@ func (p *Platform) pollOne(ctx context.Context, c command.Command, denied map[st
 		p.log.WarnContext(ctx, "cannot tell what became of a command", "command", c.ID, "error", err)
 	}
 	now := p.now()
-	return p.store.Records.SetPolled(ctx, c.ID, now.Add(p.cfg.Schedule.after(now.Sub(c.CreatedAt))))
+	next := now.Add(p.cfg.Schedule.after(now.Sub(c.CreatedAt)))
+	if last := c.ExpiresAt(); last.After(now) && last.Before(next) {
+		next = last // before it ends without a word of the device, the platform is asked once more
+	}
+	return p.store.Records.SetPolled(ctx, c.ID, next)
 }
 
 // resolve brings a command to its end if the vendor knows of one.
@@ -146,8 +150,7 @@ func (p *Platform) resolveMove(ctx context.Context, owner company.Company, c com
 
 // resolveByList looks for the operation of a command whose answer was lost.
 func (p *Platform) resolveByList(ctx context.Context, owner company.Company, c command.Command, device string) error {
-	wanted := c.Type.Row().Vendor
-	if wanted == "" {
+	if c.Type.Row().Vendor == "" {
 		return nil
 	}
 	operations, err := p.operationsOf(ctx, device)
@@ -161,7 +164,7 @@ func (p *Platform) resolveByList(ctx context.Context, owner company.Company, c c
 		return int(a.createdAt().Sub(c.CreatedAt).Abs() - b.createdAt().Sub(c.CreatedAt).Abs())
 	})
 	for _, o := range operations {
-		if o.Metadata.Type != wanted || o.createdAt().IsZero() {
+		if !slices.Contains(commandTypes(&o.Metadata), c.Type) || o.createdAt().IsZero() {
 			continue
 		}
 		adopted, err := p.adopt(ctx, c, &o)
