@@ -472,8 +472,8 @@ func TestCommands_DestructiveAskForTheName(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := o.base + "/devices/" + a.ID + "/commands/"
-	admin.Send(at+"wipe_device", url.Values{"confirm": {"something else"}, "once": {"1"}}).Want(t, 303)
-	if body := o.get(t, admin, "/devices/"+a.ID, 200); !strings.Contains(body, "Nothing was sent") {
+	wrong := admin.Send(at+"wipe_device", url.Values{"confirm": {"something else"}, "once": {"1"}}).Want(t, 422)
+	if !strings.Contains(string(wrong.Body), "Nothing was sent") {
 		t.Error("the page does not say that nothing was sent")
 	}
 	for range 2 {

@@ -3,6 +3,7 @@ package devices
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -45,14 +46,21 @@ func findAction(operation string) (action, bool) {
 	return action{}, false
 }
 
-// begins is the initial value of an input: the company's text for lost mode, or empty.
-func (a action) begins(v *frame.Visit, input string) string {
-	if a.Type != command.StartLostMode {
+// begins is the initial value of an input: what was typed before, or the company's text for lost mode. A password is
+// typed again.
+func (d device) begins(v *frame.Visit, a action, in operation.Input) string {
+	switch {
+	case d.again(a) && in.Kind != "password":
+		return v.Form.Get(in.Name)
+	case a.Type != command.StartLostMode:
 		return ""
 	}
 	c := v.Company.Lost
-	return map[string]string{"message": c.Message, "phoneNumber": c.PhoneNumber, "organization": c.Organization}[input]
+	return map[string]string{"message": c.Message, "phoneNumber": c.PhoneNumber, "organization": c.Organization}[in.Name]
 }
+
+// again reports whether the action's dialog was posted and is shown again.
+func (d device) again(a action) bool { return d.Again == a.Operation }
 
 // needs are the rights that a user must have for the action.
 func (a action) needs() account.Right {
@@ -104,18 +112,35 @@ func (s *Section) command(v *frame.Visit) error {
 	if err := v.Require(a.needs()); err != nil {
 		return err
 	}
-	back := frame.Either(v.Form.Get(deskField) != "", frame.HelpDeskDevicePath(d.ID), frame.DevicePath(d.ID))
 	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(v.Form.Get("confirm"), name) {
-		return v.Redirect(back, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
+		return s.again(v, d, a, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
 	}
 	result, err := v.Run(a.Operation, a.arguments(d.ID, v.Form.Get), v.Form.Get(frame.OnceField))
 	if err != nil {
-		return v.Redirect(back, refused(v, a.Label, a.Arguments.Inputs, err))
+		return s.again(v, d, a, refused(v, a.Label, a.Arguments.Inputs, err))
 	}
+	back := postedFrom(v, d.ID)
 	if r := result.(command.Result); r.Status == command.Unconfirmed.Status() {
 		return v.Redirect(back, frame.Flash{Tone: frame.Warn, Text: a.Label + ": " + frame.Sentence(r.Detail)})
 	}
 	return v.Redirect(back) // without a message: the page shows the command's status
+}
+
+// postedFrom is the page from which the form was posted.
+func postedFrom(v *frame.Visit, id string) string {
+	return frame.Either(v.Form.Get(deskField) != "", frame.HelpDeskDevicePath(id), frame.DevicePath(id))
+}
+
+// again shows the page with the action's dialog as the person filled it in, and why nothing was sent.
+func (s *Section) again(v *frame.Visit, a asset.Asset, act action, why frame.Flash) error {
+	shown := device{Asset: a, Again: act.Operation, Refused: why}
+	switch {
+	case !act.asks(): // it has no dialog
+		return v.Redirect(postedFrom(v, a.ID), why)
+	case v.Form.Get(deskField) != "":
+		return s.showDesk(v, http.StatusUnprocessableEntity, desk{}, &shown)
+	}
+	return s.show(v, http.StatusUnprocessableEntity, shown)
 }
 
 // arguments builds the operation's arguments from a form. A list is separated by commas or spaces.

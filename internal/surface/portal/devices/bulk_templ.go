@@ -326,7 +326,7 @@ func planPage(v *frame.Visit, b bulk) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = frame.NoteInputs(v, "bulk").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = frame.NoteInputs(v, "bulk", true).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -28,7 +29,6 @@ type desk struct {
 
 // helpDesk serves the page on which a device is found by its serial number.
 func (s *Section) helpDesk(v *frame.Visit) error {
-	web.AllowCamera(v.Writer())
 	d := desk{Asked: strings.TrimSpace(v.Query().Get("q"))}
 	id := v.Query().Get("id")
 	if id == "" && d.Asked != "" {
@@ -43,17 +43,31 @@ func (s *Section) helpDesk(v *frame.Visit) error {
 			d.Listed = d.Listed[:maxDesk]
 		}
 	}
-	if id != "" {
-		card, err := s.deskCard(v, id)
-		if err != nil {
+	if id == "" {
+		return s.showDesk(v, http.StatusOK, d, nil)
+	}
+	a, err := asset.Find(v.Context(), s.Assets, v.Principal, id)
+	if err != nil {
+		return err
+	}
+	return s.showDesk(v, http.StatusOK, d, &device{Asset: a})
+}
+
+// showDesk answers with the page, with the card of a device if there is one.
+func (s *Section) showDesk(v *frame.Visit, status int, d desk, card *device) error {
+	web.AllowCamera(v.Writer())
+	if card != nil {
+		var err error
+		card.Report, card.Once, card.Desk = reportOf(card.Asset), frame.NewOnce(), true
+		if card.standing, err = s.stands(v, card.Asset); err != nil {
 			return err
 		}
-		d.Card = &card
 		if v.Partial() {
-			return v.Fragment(deskCard(v, s, card))
+			return v.Fragment(deskCard(v, s, *card))
 		}
+		d.Card = card
 	}
-	return v.Show("Help desk", frame.HelpDeskPath, deskPage(v, s, d))
+	return v.ShowStatus(status, "Help desk", frame.HelpDeskPath, deskPage(v, s, d))
 }
 
 // deskHits are the devices with a serial number. Only if there is none, they are those that
@@ -74,17 +88,6 @@ func (s *Section) deskHits(v *frame.Visit, text string) ([]asset.Asset, error) {
 	}
 	f.Text = text
 	return find(f)
-}
-
-// deskCard reads what the card of a device shows.
-func (s *Section) deskCard(v *frame.Visit, id string) (device, error) {
-	a, err := asset.Find(v.Context(), s.Assets, v.Principal, id)
-	if err != nil {
-		return device{}, err
-	}
-	d := device{Asset: a, Report: reportOf(a), Once: frame.NewOnce(), Desk: true}
-	d.standing, err = s.stands(v, a)
-	return d, err
 }
 
 // deskActions are what the help desk does to a device: message, lock, lost mode, restart.

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"time"
 
@@ -39,7 +40,9 @@ type device struct {
 	Once    string
 	Undo    string // the last edit, if it can be undone
 	UndoAt  time.Time
-	Desk    bool // it is shown on the help desk, to which its forms lead back
+	Desk    bool        // it is shown on the help desk, to which its forms lead back
+	Again   string      // the operation whose dialog was posted, and is shown again
+	Refused frame.Flash // why
 	standing
 }
 
@@ -76,35 +79,40 @@ func (d device) name() string {
 // tab serves one tab of a device's page, whole or its live parts.
 func (s *Section) tab(t tabName) frame.Handler {
 	return frame.On(s.find, func(v *frame.Visit, a asset.Asset) error {
-		d := device{Asset: a, Report: reportOf(a), Tab: t, Once: frame.NewOnce()}
-		p, err := s.policyOf(v, d)
-		if err != nil {
-			return err
-		}
-		d.Wanted = p.Version
-		if d.standing, err = s.stands(v, a); err != nil {
-			return err
-		}
-		if d.Undo, d.UndoAt, err = s.undoable(v, a.ID); err != nil {
-			return err
-		}
-		if v.Partial() && v.Query().Get("part") == "head" {
-			return v.Fragment(head(v, s, d))
-		}
-		content, err := s.content(v, d, p)
-		if err != nil {
-			return err
-		}
-		if v.Partial() {
-			return v.Fragment(body(v, d, content))
-		}
-		if d.Device != nil && v.May(account.ViewPolicies) {
-			if d.Choices, err = s.choices(v, *d.Device); err != nil {
-				return err
-			}
-		}
-		return v.Show(d.name(), frame.DevicesPath, page(v, s, d, content))
+		return s.show(v, http.StatusOK, device{Asset: a, Tab: t})
 	})
+}
+
+// show reads what the page needs, and answers with it.
+func (s *Section) show(v *frame.Visit, status int, d device) error {
+	d.Report, d.Once = reportOf(d.Asset), frame.NewOnce()
+	p, err := s.policyOf(v, d)
+	if err != nil {
+		return err
+	}
+	d.Wanted = p.Version
+	if d.standing, err = s.stands(v, d.Asset); err != nil {
+		return err
+	}
+	if d.Undo, d.UndoAt, err = s.undoable(v, d.ID); err != nil {
+		return err
+	}
+	if v.Partial() && v.Query().Get("part") == "head" {
+		return v.Fragment(head(v, s, d))
+	}
+	content, err := s.content(v, d, p)
+	if err != nil {
+		return err
+	}
+	if v.Partial() {
+		return v.Fragment(body(v, d, content))
+	}
+	if d.Device != nil && v.May(account.ViewPolicies) {
+		if d.Choices, err = s.choices(v, *d.Device); err != nil {
+			return err
+		}
+	}
+	return v.ShowStatus(status, d.name(), frame.DevicesPath, page(v, s, d, content))
 }
 
 // choices are the policies that the device could be moved to.

@@ -244,10 +244,13 @@ const (
 
 // wantsNote reports whether the company wants a reason for something from its API keys and
 // AI clients, or one was typed in a form that is shown again: people are then offered to give one at once.
-func (v *Visit) wantsNote() bool {
+func (v *Visit) wantsNote(again bool) bool {
 	rule := v.Company.Settings.Controls.RequireReason
-	return v.Form.Get(reasonField)+v.Form.Get(ticketField) != "" || rule != "" && rule != access.ReasonNone
+	return v.noted(again, reasonField)+v.noted(again, ticketField) != "" || rule != "" && rule != access.ReasonNone
 }
+
+// noted is what was typed in a field of NoteInputs, if its form is shown again.
+func (v *Visit) noted(again bool, field string) string { return Either(again, v.Form.Get(field), "") }
 
 // OnceField is the hidden field of a form that must not act twice; its value
 // is resource.NewID().
