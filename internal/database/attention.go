@@ -92,11 +92,10 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 		FROM enrollment_requests r JOIN assets v ON v.id = r.asset_id AND v.company_id = r.company_id`,
 		`r.company_id = ? AND r.confirmed_at = 0 AND r.expires_at > ?`, `r.asked_at, r.id`, q.CompanyID, millis(now))
 	part(commandAttention("FAILED_WIPE"), `c.company_id = ? AND c.state = 'ERROR' AND c.type = 'WIPE_COMPANY_DATA'
-			AND (c.created_at > ? OR c.feedback_at > ?) AND c.epoch = v.epoch AND c.outcome NOT LIKE 'cancelled:%'
-			AND NOT EXISTS `+repeated, `c.created_at, c.id`,
-		q.CompanyID, millis(ended), millis(ended))
-	part(commandAttention("UNCONFIRMED"), `c.company_id = ? AND c.state = 'UNCONFIRMED' AND c.created_at > ? AND NOT EXISTS `+repeated,
-		`c.created_at, c.id`, q.CompanyID, millis(ended))
+			AND `+badSince+` AND c.epoch = v.epoch AND (c.outcome NOT LIKE 'cancelled:%' OR c.outcome = ?)
+			AND NOT EXISTS `+repeated, `c.created_at, c.id`, q.CompanyID, millis(ended), millis(ended), withdrawn)
+	part(commandAttention("UNCONFIRMED"), `c.company_id = ? AND c.state = 'UNCONFIRMED' AND `+badSince+` AND NOT EXISTS `+repeated,
+		`c.created_at, c.id`, q.CompanyID, millis(ended), millis(ended))
 	part(`SELECT 'UNCONFIRMED_CHANGE', v.id, '', v.target_name, v.title, '', '', v.owner_name, '', 0, v.policy_id, '', '', v.created_at, 0
 		FROM proposals v`, `v.company_id = ? AND v.status = 'UNCONFIRMED' AND v.created_at > ? AND v.version = 0
 			AND NOT EXISTS (SELECT 1 FROM policies n WHERE n.id = v.next_policy_id AND (n.deleted OR n.version > v.base_version))`,
@@ -120,6 +119,10 @@ func commandAttention(kind string) string {
 		`', c.id, c.asset_id, v.identification, c.type, '', '', c.actor_name, '', 0, v.policy_id, '', '', c.created_at, 0
 		FROM commands c JOIN assets v ON v.id = c.asset_id AND v.company_id = c.company_id`
 }
+
+// badSince is the condition that command c was sent, or ended badly, after a time, given twice: the log has when it did.
+const badSince = `(c.created_at > ? OR EXISTS (SELECT 1 FROM activity n WHERE n.company_id = c.company_id AND n.target_id = c.asset_id
+	AND n.at > ? AND n.reference = c.id AND n.outcome IN ('FAILED', 'UNCONFIRMED')))`
 
 // repeated is a later command of the type to the device of c.
 const repeated = `(SELECT 1 FROM commands m WHERE m.asset_id = c.asset_id AND m.type = c.type AND m.created_at > c.created_at)`

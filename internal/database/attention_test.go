@@ -117,15 +117,17 @@ func TestAttention_Commands(t *testing.T) {
 func TestAttention_WipeThatFailedLate(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		a := f.fleet(1)[0]
-		c := f.begin(a, command.WipeCompanyData)
-		f.clock.Advance(attention.ShownFor + 24*time.Hour)
-		_, _, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed,
-			Feedback: f.clock.Now()})
-		f.ok(err)
-		f.clock.Advance(attention.ShownFor - time.Hour)
-		f.wants([]string{"FAILED_WIPE " + a.Identification})
-		f.clock.Advance(time.Hour)
-		f.wants(nil)
+		for _, to := range []command.State{command.Failed, command.Unconfirmed} {
+			c := f.begin(a, command.WipeCompanyData)
+			f.clock.Advance(attention.ShownFor + 24*time.Hour)
+			_, _, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: to})
+			f.ok(err)
+			f.clock.Advance(attention.ShownFor - time.Hour)
+			f.wants([]string{map[command.State]string{command.Failed: "FAILED_WIPE ", command.Unconfirmed: "UNCONFIRMED "}[to] +
+				a.Identification})
+			f.clock.Advance(time.Hour)
+			f.wants(nil)
+		}
 	})
 }
 

@@ -1,13 +1,16 @@
 package database_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 )
 
@@ -165,5 +168,64 @@ func TestBegin_LimitAfterAClockThatWasAhead(t *testing.T) {
 		}
 		f.clock.Advance(time.Minute)
 		f.ok(begins())
+	})
+}
+
+// Devices that a key noted while the clock was ahead count for a day from the first refusal on.
+func TestBegin_DevicesOfAKeyAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		key, _ := f.newKey("day", access.All)
+		all := f.fleet(2)
+		begin := func(a asset.Asset) error {
+			c := f.intent(a, command.Lock)
+			c.DevicesPerDay, c.Actor.ID = 1, key.ID
+			_, _, err := f.db.Begin(f.Context(), c, nil)
+			return err
+		}
+		f.ahead(func() { f.ok(begin(all[0])) })
+		refused, ok := errors.AsType[*fault.Error](begin(all[1]))
+		if !ok || refused.RetryAfter > 24*time.Hour+time.Minute {
+			f.Errorf("refused: %+v", refused)
+		}
+		f.clock.Advance(24*time.Hour + time.Second)
+		f.ok(begin(all[1]))
+	})
+}
+
+// What waits for a time that was set while the clock was ahead goes on after a sweep: the vendor's quota, leases, mail and
+// webhooks. What was set by the right clock waits on.
+func TestSweep_AfterAClockThatWasAhead(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to, ada, ben := newReceiver(h.T), h.person("ada", true), h.person("ben", true)
+		h.create(to, "device.enrolled")
+		lease := func(name, holder string) bool {
+			held, err := h.db.Lease(h.Context(), name, holder, 27*time.Minute)
+			h.ok(err)
+			return held
+		}
+		next := h.clock.Now().Add(30 * time.Minute)
+		h.ok(h.db.MailFailed(h.Context(), h.company.ID, ben.ID, next))
+		equal(h, "a lease", lease("later", "a"), true)
+		h.ahead(func() {
+			for h.spend("p", 0, false) {
+				continue
+			}
+			h.ok(h.db.PauseQueries(h.Context(), "p", h.clock.Now().Add(time.Minute)))
+			equal(h, "a lease", lease("ahead", "a"), true)
+			h.ok(h.db.MailFailed(h.Context(), h.company.ID, ada.ID, h.clock.Now().Add(time.Minute)))
+			h.enroll("d1", "")
+			h.serve(h.runner)
+			equal(h, "calls", len(to.all()), 1)
+		})
+		h.ok(h.db.Sweep(h.Context()))
+		h.clock.Advance(2 * time.Minute)
+		equal(h, "the quota", h.spend("p", 0, true), true)
+		equal(h, "the lease", lease("ahead", "b"), true)
+		equal(h, "a lease by the right clock", lease("later", "b"), false)
+		equal(h, "mail", h.recipient(ada).NextAt.After(h.clock.Now()), false)
+		equal(h, "mail by the right clock", h.recipient(ben).NextAt.Equal(next), true)
+		h.enroll("d2", "")
+		h.serve(h.runner)
+		equal(h, "calls", len(to.all()), 2)
 	})
 }

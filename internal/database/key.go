@@ -167,9 +167,15 @@ func (db *DB) keyState(ctx context.Context, t conn, c command.Command, lock stri
 		c.Actor.ID, c.AssetID, c.Epoch, since); err != nil || s.Allows() {
 		return s, err
 	}
+	if writes, ok := t.(*tx); ok { // what was noted while the clock was ahead: see companyState
+		if err := writes.Exec(ctx, `UPDATE key_devices SET at = ? WHERE key_id = ? AND at > ?`, millis(now), c.Actor.ID,
+			latest(now)); err != nil {
+			return s, err
+		}
+	}
 	leaves, err := value[int64](ctx, t,
 		`SELECT d.at FROM key_devices d WHERE d.key_id = ? AND d.at > ? ORDER BY d.at, d.asset_id, d.epoch LIMIT 1 OFFSET ?`,
 		c.Actor.ID, since, others-int64(c.DevicesPerDay))
-	s.Frees = instant(leaves).Add(keyWindow).Sub(now)
+	s.Frees = instant(min(leaves, latest(now))).Add(keyWindow).Sub(now)
 	return s, err
 }

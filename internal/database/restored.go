@@ -28,7 +28,7 @@ func (db *DB) BeginHistory(ctx context.Context) error {
 // have canceled it since the backup, and devices may have got what a job sends. Jobs are
 // paused. What waits to loosen a control is canceled, and can be asked for again. Proposals that
 // wait expire: each may have been applied or declined since. Authorizations that were not used, which
-// may have been since, wait for a person again. Wipes and releases that keys and connections sent and no
+// may have been since, wait for a person again, and are mailed again. Wipes and releases that keys and connections sent and no
 // agent was offered are canceled, because a stop may have canceled them since. Those of persons stay, as
 // in a stop. Rollouts of the agent are paused. Policies get to the platform and to devices again.
 func (db *DB) holdUp(ctx context.Context, t *tx) error {
@@ -49,6 +49,7 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 		_, err := db.moveJob(ctx, t, j, job.Paused, restored)
 		t.check(err)
 	}
+	t.do(ctx, `DELETE FROM mail_told WHERE item_id IN (SELECT id FROM authorizations WHERE state = 'APPROVED')`)
 	t.do(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
 		signed_id = '' WHERE created_at > 0 AND state = 'APPROVED'`)
 	t.do(ctx, pauseRollouts, string(rollout.Paused), restoredRollout)

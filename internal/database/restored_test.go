@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
@@ -29,6 +30,7 @@ type restoredState struct {
 	runs, later job.Job
 	waits       proposal.Proposal
 	allowed     asset.Asset // a person authorized a wipe of it
+	approver    account.User
 	sent        *sender
 }
 
@@ -53,7 +55,10 @@ func (f *fixture) beforeBackup() restoredState {
 	s.waits = f.mustPropose(f.newPolicy("Waits"), access.ApproveAll, func(*proposal.Proposal) {})
 	f.destructiveApproval()
 	s.allowed = f.enroll("allowed", "")
-	f.approve(f.refusal(f.db, f.asking(s.allowed, command.WipeCompanyData, "d1")).ID, f.person("approver", true))
+	asked := f.refusal(f.db, f.asking(s.allowed, command.WipeCompanyData, "d1")).ID
+	s.approver = f.person("approver", true)
+	f.approve(asked, s.approver)
+	f.ok(f.db.MailSent(f.Context(), f.company.ID, s.approver.ID, []string{asked}, 0, f.clock.Now()))
 	f.served()
 	return s
 }
@@ -77,6 +82,7 @@ func (s restoredState) goesOn(db *database.DB) {
 	s.ok(err)
 	equal(s, "the proposal that waited", waited.Status, proposal.Expired)
 	equal(s, "the call that was authorized", s.refusal(db, s.asking(s.allowed, command.WipeCompanyData, "d1")).Verdict, approval.Waits)
+	equal(s, "mailed of it", len(s.recipient(s.approver).Mailed), 0)
 	s.clock.Advance(25 * time.Hour)
 	s.ok(db.ApplyLoosenings(s.Context()))
 	equal(s, "limit", s.now().Controls.DestructiveLimit.Devices, 5)
@@ -236,6 +242,7 @@ func TestBeginHistory_CancelsEndingsByAutomation(t *testing.T) {
 			}
 		}
 		equal(f, "events", failed, 2)
+		equal(f, "wait for a person", len(f.waits()), 1) // the wipe
 	})
 }
 

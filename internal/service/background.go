@@ -83,7 +83,7 @@ func (w *wiring) background() {
 	w.loops = append(w.loops, w.webhookLoop())
 	if settings, err := w.config.Mail(); err == nil && settings.On() {
 		sender := &mail.Sender{Client: mail.Client{Config: settings}, Store: w.db, Leases: w.db, Holder: resource.NewID(),
-			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.options.Now, Log: w.options.Logger}
+			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.db.Now, Log: w.options.Logger}
 		rounds := w.every("mail", mail.Every, sender.Round)
 		w.loops = append(w.loops, Loop{Name: rounds.Name, Run: func(ctx context.Context) error {
 			defer sender.Leave(ctx)

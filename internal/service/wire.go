@@ -121,14 +121,14 @@ func (w *wiring) useCases() (err error) {
 	if w.passkeys, err = passkey.New(w.public); err != nil {
 		w.options.Logger.Info("passkeys are not on offer", "reason", err)
 	}
-	w.records = &activity.Sealer{Store: w.db, Signer: w.keys, Now: w.options.Now, Log: w.options.Logger, Alarm: w.metrics.BrokenChains}
+	w.records = &activity.Sealer{Store: w.db, Signer: w.keys, Now: w.db.Now, Log: w.options.Logger, Alarm: w.metrics.BrokenChains}
 	verifier := approval.Verifier{Service: w.keys}
 	if w.passkeys != nil {
 		verifier.Passkeys = w.passkeys
 	}
 	w.commands = &command.Service{
 		Store: w.db, Finder: w.db, Inventory: w.db, Cancels: w.db, Logs: w.db, Channels: map[asset.Management]command.Channel{},
-		Now: w.options.Now, Log: w.options.Logger, Observer: w.metrics, Crash: w.options.Crash,
+		Now: w.db.Now, Log: w.options.Logger, Observer: w.metrics, Crash: w.options.Crash,
 		Digest: w.keys.Digest, Verifier: verifier, PublicURL: w.public,
 	}
 	networks, err := w.config.WebhookNetworks.Networks()
@@ -137,7 +137,7 @@ func (w *wiring) useCases() (err error) {
 	}
 	w.webhooks = webhookService(w.db, w.keys, networks, w.db.Now)
 	w.jobs = jobService(w.db, w.commands, w.db.Now)
-	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db.Companies, Now: w.options.Now}
+	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db.Companies, Now: w.db.Now}
 	if w.policies, err = policyService(w.db, w.options.Now); err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func (w *wiring) useCases() (err error) {
 }
 
 func (w *wiring) channels() (err error) {
-	settings := platformConfig(w.config.Platform, w.public, w.db, w.options.Now)
-	w.outages = newOutages(w.db, w.options.Now)
+	settings := platformConfig(w.config.Platform, w.public, w.db, w.db.Now)
+	w.outages = newOutages(w.db, w.db.Now)
 	settings.Logger, settings.Observer = w.options.Logger, watched{w.metrics, w.outages}
 	settings.Stores.Commands, settings.Stores.Inventory, settings.Stores.Records = w.commands, w.enrollments, w.db
 	if w.platform, err = platform.New(settings); err != nil {
