@@ -65,12 +65,15 @@ func (i Imported) Failed() string {
 // or, without one, its identification; -1: a new one. It reports the lines that mean none
 // or several.
 func Match(lines []Line, there []Asset) (meant []int, errors []LineError) {
-	bySerial, byName := map[string][]int{}, map[string][]int{}
+	bySerial, byName := map[string][]int{}, map[string]*namesakes{}
 	for i, a := range there {
 		if key := IdentityKey(a.Specifications["serialNumber"]); key != "" {
 			bySerial[key] = append(bySerial[key], i)
 		} else {
-			byName[a.Identification] = append(byName[a.Identification], i)
+			if byName[a.Identification] == nil {
+				byName[a.Identification] = &namesakes{}
+			}
+			byName[a.Identification].add(i, a)
 		}
 	}
 	meant = make([]int, len(lines))
@@ -84,7 +87,9 @@ func Match(lines []Line, there []Asset) (meant []int, errors []LineError) {
 			}
 			meant[n] = which
 		case l.Identification != "":
-			meant[n] = take(byName, l, there)
+			if same := byName[l.Identification]; same != nil {
+				meant[n] = same.take(l, there)
+			}
 		}
 		if meant[n] < 0 && l.Identification == "" && (len(errors) == 0 || errors[len(errors)-1].Line != l.Number) {
 			errors = append(errors, LineError{l.Number, "identification is blank, and no asset has this serial number"})
@@ -107,22 +112,6 @@ func oneOf(candidates []int, there []Asset) (int, string) {
 		return candidates[0], ""
 	}
 	return -1, ""
-}
-
-// take takes an asset of the line's identification: one that is as the line says, or the
-// first that no other line has taken.
-func take(byName map[string][]int, l Line, there []Asset) int {
-	candidates := byName[l.Identification]
-	if len(candidates) == 0 {
-		return -1
-	}
-	at := max(0, slices.IndexFunc(candidates, func(i int) bool {
-		after := there[i]
-		return l.Apply(&after) == nil && len(Differences(there[i], after)) == 0
-	}))
-	which := candidates[at]
-	byName[l.Identification] = slices.Delete(slices.Clone(candidates), at, at+1)
-	return which
 }
 
 // Apply changes an asset as the line says. The hardware facts of a managed device are its

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -55,7 +56,9 @@ func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
 }
 
 // claim is what identifies the asset's device.
-func (h lockedAsset) claim() asset.Claim { return asset.Claim{Status: h.status, Serial: h.serialKey} }
+func (h lockedAsset) claim() asset.Claim {
+	return asset.Claim{Status: cmp.Or(asset.Status(h.archived), h.status), Serial: h.serialKey}
+}
 
 // save writes the row with its search terms, and sends an event if lost mode began or ended.
 func (h lockedAsset) save(ctx context.Context, t *tx) error {

@@ -138,12 +138,26 @@ func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agent
 			notePlace(ctx, t, h.id, fix)
 		}
 		h.seen = max(h.seen, seen)
+		h.heardAgain(ctx, t, r.SeenAt)
 		if err := h.save(ctx, t); err != nil || h.reported == before {
 			return err
 		}
 		return h.noteInstalled(ctx, t)
 	})
 	return current, err
+}
+
+// heardAgain brings a device back that had fallen silent.
+func (h *lockedAsset) heardAgain(ctx context.Context, t *tx, at time.Time) {
+	if h.status != asset.Inactive {
+		return
+	}
+	counts := counts{}
+	h.count(counts, -1)
+	h.status = h.settled(enrollment.Observation{ReportedAt: at})
+	h.count(counts, 1)
+	counts.save(ctx, t)
+	t.changed(h.companyID, "asset", h.id)
 }
 
 // overlay puts the members of a report over those of another.

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -84,5 +85,35 @@ func TestCompanion_AppsAreFound(t *testing.T) {
 			f.ok(err)
 			equal(f, "found", f.finds(asset.Filter{App: "com.x"}), c.found)
 		}
+	})
+}
+
+// A device that fell silent is back when its companion is heard of, and can fall silent again.
+func TestReportCompanion_BringsTheDeviceBack(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d", f.newPolicy("Office").ID)
+		companion := f.companion(a)
+		silent := func() {
+			f.Helper()
+			f.clock.Advance(31 * 24 * time.Hour)
+			n, err := f.db.MarkInactive(f.Context(), f.company.ID, f.clock.Now().Add(-30*24*time.Hour), 10)
+			f.ok(err)
+			equal(f, "silent", n, 1)
+			equal(f, "status", f.asset(a.ID).Status, asset.Inactive)
+		}
+		for range 2 {
+			silent()
+			_, err := f.db.ReportCompanion(f.Context(), companion, agentdevice.CompanionReport{SeenAt: f.clock.Now()})
+			f.ok(err)
+			equal(f, "status", f.asset(a.ID).Status, asset.Active)
+			f.checkCounts()
+		}
+		silences := 0
+		for _, e := range f.reader(f.db, all()).rest(f) {
+			if e.Type == event.DeviceSilent {
+				silences++
+			}
+		}
+		equal(f, "told", silences, 2)
 	})
 }

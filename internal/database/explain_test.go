@@ -59,7 +59,7 @@ var mayScan = map[string]string{
 	"FROM mail_letters WHERE company_id = ?":      "an operator deletes a company; the table is small",
 	`SET next_at = ? WHERE next_at > ?`:           "swept every few minutes; the tables are small or have an index",
 	`SET expires_at = ? WHERE expires_at > ?`:     "swept every few minutes; there are a few leases",
-	`DELETE FROM mail_told WHERE item_id IN`:     "once, after a restore",
+	`DELETE FROM mail_told WHERE item_id IN`:      "once, after a restore",
 	`SET told = ? WHERE told > ?`:                 "swept every few minutes; one row",
 	`SET claim_until = ? WHERE claim_until > ?`:   "swept every few minutes; a few webhooks",
 	`SET filled_at = ? WHERE filled_at > ?`:       "swept every few minutes; one row a project",

@@ -91,6 +91,7 @@ func merge(ctx context.Context, t *tx, kept, other lockedAsset) error {
 	kept.become(other)
 	left := other
 	left.status, left.policyID, left.device = asset.Deleted, "", ""
+	left.epoch++                                              // no token and no request for the device that it was
 	left.serialKey, left.brandKey, left.stableID = "", "", "" // it is no longer found by them
 	facts, err := decodeMap(left.specifications)
 	t.check(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -244,6 +245,59 @@ func TestMergeAssets(t *testing.T) {
 		equal(f, "a report of the agent", f.observe(report).AssetID, phone.ID)
 		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
 		equal(f, "recorded", f.recorded(activity.AssetMerged), 1)
+		f.checkCounts()
+	})
+}
+
+// What was made for the device that an asset had, a token or a request, enrolls none as the asset that a merge has emptied.
+func TestMergeAssets_EndsTokensAndRequests(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		same := f.sameSerial(2, "SN-1")
+		kept, other := same[0], same[1]
+		token := agentdevice.Token{Hash: sha256.Sum256([]byte("again")), CompanyID: f.company.ID, AssetID: other.ID,
+			ExpiresAt: f.clock.Now().Add(time.Hour)}
+		_, err := f.db.CreateAssetToken(f.Context(), token, f.may())
+		f.ok(err)
+		f.token("t1")
+		lost := f.lost("t1", "k1", "SN-1")
+		if lost == nil {
+			f.Fatal("no request waits")
+		}
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, kept.ID, other.ID, nil))
+		_, err = f.redeem(token, "SN-1")
+		f.code(fault.Refused, err)
+		for _, a := range same {
+			all, err := f.db.EnrollmentRequests(f.Context(), f.company.ID, a.ID)
+			f.ok(err)
+			for _, r := range all {
+				f.code(fault.Refused, f.db.ConfirmRequest(f.Context(), f.company.ID, r.ID, *f.may()))
+			}
+		}
+		equal(f, "the other", f.asset(other.ID).Status, asset.Deleted)
+	})
+}
+
+// An archived asset that was never enrolled is merged like another, and is in the inventory then. One that was enrolled with
+// another serial number is not.
+func TestMergeAssets_Archived(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		done, err := f.db.Import(f.Context(), f.company.ID, []asset.Line{{Number: 1, Identification: "Tablet 7"}}, asset.ImportOptions{})
+		f.ok(err)
+		equal(f, "made", done.Made, 1)
+		found, _, err := f.db.Assets(f.Context(), asset.Query{Filter: asset.Filter{CompanyID: f.company.ID},
+			Page: operation.PageRequest{Size: 5}})
+		f.ok(err)
+		ended := f.enroll("ended", "")
+		gone := f.observation("ended")
+		gone.Gone = true
+		f.observe(gone)
+		agent, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-9")
+		f.ok(err)
+		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{found[0].ID, ended.ID}, true))
+		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, ended.ID, agent.AssetID, nil))
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, found[0].ID, agent.AssetID, nil))
+		kept := f.asset(found[0].ID)
+		equal(f, "kept", words(kept.Archived, kept.Status.Enrolled(), kept.Device.Name), words(false, true, agent.ID))
 		f.checkCounts()
 	})
 }
