@@ -69,7 +69,7 @@ func (s Federation) Save(ctx context.Context, by User, seen, p IdentityProvider)
 				"yours is saved; save again to add it to theirs")
 		}
 		for _, u := range users {
-			if slices.Contains(p.Domains, domainOf(u.Email)) && hasMoreThan(u, by) {
+			if slices.Contains(p.Domains, domainOf(u.Email)) && u.MayDoMoreThan(by) {
 				return fault.New(fault.Forbidden, "cannot save company sign-in for %s: %s may do more than you; an administrator "+
 					"can save it", domainOf(u.Email), u.Name)
 			}

@@ -36,14 +36,14 @@ func (s Users) Change(ctx context.Context, by User, id string, c UserChange) (Us
 		return User{}, fault.New(fault.Forbidden, "changing users needs the right %s", ManageUsers.Names()[0])
 	}
 	return s.Store.UpdateUserAmong(ctx, by.CompanyID, id, func(u *User, among Among) error {
-		if hasMoreThan(*u, by) {
+		if u.MayDoMoreThan(by) {
 			return fault.New(fault.Forbidden, "you cannot change %s, who may do more than you", u.Name)
 		}
 		managed := u.Rights.Has(ManageUsers) && !u.Disabled
 		if err := c.applyWithin(u, among); err != nil {
 			return err
 		}
-		if hasMoreThan(*u, by) {
+		if u.MayDoMoreThan(by) {
 			return fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 		}
 		if manages := u.Rights.Has(ManageUsers) && !u.Disabled; managed && !manages {
@@ -94,8 +94,8 @@ func (c UserChange) apply(u *User) error {
 	return nil
 }
 
-// hasMoreThan reports whether u has a right or a policy that by does not have.
-func hasMoreThan(u, by User) bool {
+// MayDoMoreThan reports whether u has a right or a policy that by does not have.
+func (u User) MayDoMoreThan(by User) bool {
 	foreign := func(id string) bool { return !slices.Contains(by.Policies, id) }
 	return !by.Held().Has(u.Held()) || by.Policies != nil && slices.ContainsFunc(u.Policies, foreign)
 }
@@ -110,7 +110,7 @@ func (s Users) Invite(ctx context.Context, by User, r NewUserRequest) (User, err
 	if err != nil {
 		return User{}, err
 	}
-	if hasMoreThan(u, by) {
+	if u.MayDoMoreThan(by) {
 		return User{}, fault.New(fault.Forbidden, "you cannot give rights or policies that you do not have yourself")
 	}
 	// An address of another company's domain is refused whether or not that

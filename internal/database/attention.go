@@ -82,7 +82,7 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 	part(`SELECT 'AUTHORIZATION' AS kind, z.id, z.asset_id, v.identification, z.command, '' AS b, '' AS a, z.caller_name, z.caller_user,
 			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = z.caller_user), 0) AS since, v.policy_id, z.from_policy, z.to_policy,
 			z.created_at, z.created_at + `+strconv.FormatInt(approval.WaitFor.Milliseconds(), 10)+` AS until
-		FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id AND v.epoch = z.epoch`,
+		FROM authorizations z JOIN assets v ON `+asksStill(`z`),
 		waitingCalls, `z.created_at, z.id`, q.CompanyID, millis(now.Add(-approval.WaitFor)), millis(now))
 	part(`SELECT 'LOOSENING', l.id, '', '', l.control, l.value_before, l.value_after, l.asked_by_name, l.asked_by,
 			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = l.asked_by), `+strconv.FormatInt(millis(now), 10)+

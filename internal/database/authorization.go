@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -126,8 +127,8 @@ func authorizationState(ctx context.Context, c conn, of approval.Call, now time.
 		s.Last = &last
 	}
 	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
-		AND state = 'WAITING' AND created_at > ? AND EXISTS (SELECT 1 FROM assets v WHERE v.id = authorizations.asset_id
-			AND v.company_id = authorizations.company_id AND v.epoch = authorizations.epoch)`, of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)))
+		AND state = 'WAITING' AND created_at > ? AND EXISTS (SELECT 1 FROM assets v WHERE `+asksStill(`authorizations`)+`)`,
+		of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)))
 	return s, err
 }
 
@@ -197,6 +198,13 @@ var waitingCalls = `z.company_id = ? AND z.state = 'WAITING' AND z.created_at > 
 func (db *DB) WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error) {
 	where, args := within(waitingCalls, []any{companyID, millis(db.now().Add(-approval.WaitFor)), millis(db.now())}, policies)
 	return value[int](ctx, db.read(),
-		`SELECT COUNT(*) FROM authorizations z JOIN assets v ON v.id = z.asset_id AND v.company_id = z.company_id
-		AND v.epoch = z.epoch WHERE `+where, args...)
+		`SELECT COUNT(*) FROM authorizations z JOIN assets v ON `+asksStill(`z`)+` WHERE `+where, args...)
+}
+
+// asksStill is the condition that v is the asset of authorization z, and that the authorization can be used: see
+// approval.Authorization.Gone.
+func asksStill(z string) string {
+	return strings.ReplaceAll(`v.id = z.asset_id AND v.company_id = z.company_id AND v.epoch = z.epoch AND (z.to_policy = ''
+		OR v.policy_id = z.from_policy AND COALESCE((SELECT f.version FROM policies f WHERE f.id = z.from_policy), 0) = z.from_version
+			AND EXISTS (SELECT 1 FROM policies n WHERE n.id = z.to_policy AND n.version = z.to_version AND NOT n.deleted))`, `z.`, z+`.`)
 }

@@ -315,6 +315,34 @@ func TestBegin_AuthorizationsOfFormerDevices(t *testing.T) {
 	})
 }
 
+// Moves that no person can decide about any more, because a policy was saved since, do not count either, and wait for no person.
+func TestBegin_AuthorizationsOfFormerPolicies(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveAll })
+		from, to := f.newPolicy("From"), f.newPolicy("To")
+		for i := range approval.MaxWaiting {
+			move := f.moving(f.enroll(fmt.Sprint("d", i), from.ID), from, to)
+			move.Ask.Difference, move.Ask.Needed = approval.Risky, true
+			f.refusal(f.db, move)
+		}
+		last := f.asking(f.enroll("last", from.ID), command.WipeCompanyData, "last")
+		waiting := func() int {
+			n, err := f.db.WaitingAuthorizations(f.Context(), f.company.ID, nil)
+			f.ok(err)
+			equal(f, "listed", len(f.waits()), n)
+			return n
+		}
+		equal(f, "one more", f.refusal(f.db, last).Verdict, approval.TooMany)
+		equal(f, "waiting", waiting(), approval.MaxWaiting)
+		to.Name = "To, later"
+		_, err := f.db.SavePolicy(f.Context(), to, to.Version, policy.Revision{SavedAt: f.clock.Now()})
+		f.ok(err)
+		equal(f, "waiting, after the policy was saved", waiting(), 0)
+		equal(f, "one more, after that", f.refusal(f.db, last).Verdict, approval.Asks)
+	})
+}
+
 // A caller has at most five that wait; a declined call is not asked for again for an hour.
 func TestBegin_AuthorizationsAreBounded(t *testing.T) {
 	withCompany(t, func(f *fixture) {

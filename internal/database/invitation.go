@@ -71,7 +71,7 @@ func (db *DB) takeInvitation(ctx context.Context, t *tx, token access.SecretHash
 	}
 	u, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
 	if err == nil {
-		err = checkInviter(ctx, t, s.CompanyID, by)
+		err = checkInviter(ctx, t, u, by)
 	}
 	if err == nil {
 		_, err = db.takeStep(ctx, t, token, account.Invitation, "invitation")
@@ -82,15 +82,16 @@ func (db *DB) takeInvitation(ctx context.Context, t *tx, token access.SecretHash
 	return u, refuseStopped(ctx, t, s.CompanyID, "the invitation can be accepted once they are resumed")
 }
 
-// checkInviter returns fault.Refused if who made an invitation may not invite any more: else a
-// thief of an account could come back by a link after it was disabled.
-func checkInviter(ctx context.Context, t *tx, companyID string, by account.Inviter) error {
+// checkInviter returns fault.Refused if who made an invitation could not make it now: else a thief of an
+// account could come back by a link after it was disabled, and who has the link could get rights that an
+// administrator has given to the user since.
+func checkInviter(ctx context.Context, t *tx, invited account.User, by account.Inviter) error {
 	if by.ID == "" {
 		return nil
 	}
-	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`, by.ID, companyID)
-	if err == nil && (u.Disabled || !u.Rights.Has(account.ManageUsers)) || fault.CodeOf(err) == fault.NotFound {
-		return fault.New(fault.Refused, "the invitation is over: who made it may not invite any more")
+	u, err := findUser(ctx, t, `u.id = ? AND u.company_id = ?`, by.ID, invited.CompanyID)
+	if err == nil && (u.Disabled || !u.Rights.Has(account.ManageUsers) || invited.MayDoMoreThan(u)) || fault.CodeOf(err) == fault.NotFound {
+		return fault.New(fault.Refused, "the invitation is over: who made it may not invite any more, or may do less than its user now")
 	}
 	return err
 }

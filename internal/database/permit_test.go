@@ -309,12 +309,14 @@ func TestAcceptInvitation_InviterLostTheRight(t *testing.T) {
 		for name, lose := range map[string]func(u *account.User){
 			"disabled": func(u *account.User) { u.Disabled = true },
 			"role":     func(u *account.User) { u.Role, u.Rights = account.Viewer, 0 },
+			"less":     func(u *account.User) { u.Role, u.Rights = "", account.ManageUsers },
 		} {
 			f.user(account.Admin) // one stays
 			inviter := f.user(account.Admin)
 			by := account.Inviter{ID: inviter.ID, Name: inviter.Name}
 			u := account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: name + "@acme.test", Name: "New",
 				Role: account.Viewer, CreatedAt: f.clock.Now()}
+			u.Rights, _ = u.Role.Rights()
 			f.ok(f.db.CreateUser(f.Context(), u))
 			token := access.HashSecret(name)
 			_, err := f.db.BeginInvitation(f.Context(), token, account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID,

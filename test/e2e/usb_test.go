@@ -129,6 +129,10 @@ func TestUSB_HeadsetWithAgentInItsSystem(t *testing.T) {
 		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
 	id := c.serves(t, got)
+	codes, err := c.DB().Codes(t.Context(), c.tenant.Company.ID, nil, 5)
+	if err != nil || len(codes) == 0 || !strings.HasPrefix(codes[0].Maker.Name, "command line") {
+		t.Errorf("the code's maker: %+v, %v", codes, err)
+	}
 	if s := headset.State(); !s.Platform.Restrictions["no_camera"] {
 		t.Errorf("the policy is not in force: %+v", s.Platform)
 	}

@@ -189,6 +189,12 @@ func (c OfCompany) reading(env *Env, work inCompany) error {
 	return c.open(env, Reads, work.of(c.Company))
 }
 
+// operator is who acts in a company on the command line.
+func (env *Env) operator(owner company.Company) access.Principal {
+	actor := access.OperatorActor(env.User)
+	return access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID, CompanySlug: owner.Slug}
+}
+
 // open opens the admin, does the work and prints its answer.
 func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, admin *Admin) (answer, error)) (err error) {
 	if err := c.Store.Check(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/operation"
@@ -63,9 +62,7 @@ func (c *EnrollmentCreate) Run(env *Env) error {
 		}
 		wanted := provisioning.Request{PolicyID: under.ID, PersonalUsage: provisioning.PersonalUsage(c.Usage),
 			Limits: provisioning.Limits{Tags: c.Tag, Devices: deref(c.MaxDevices)}}
-		actor := access.OperatorActor(env.User)
-		token, _, err := making.Issue(ctx, access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID,
-			CompanySlug: owner.Slug}, wanted)
+		token, _, err := making.Issue(ctx, env.operator(owner), wanted)
 		if err != nil {
 			return answer{}, usage(err)
 		}

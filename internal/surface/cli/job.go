@@ -129,9 +129,8 @@ type planView struct {
 // Run makes the job, or only its plan.
 func (c *JobCreate) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		actor := access.OperatorActor(env.User)
-		operator := access.Principal{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, CompanyID: owner.ID, CompanySlug: owner.Slug,
-			Permissions: access.All, Settings: owner.Settings}
+		operator := env.operator(owner)
+		operator.Permissions, operator.Settings = access.All, owner.Settings
 		spec, err := c.spec(ctx, env, admin, owner, operator)
 		if err == nil {
 			spec.Arguments, err = c.arguments(ctx, admin, owner)

@@ -70,7 +70,7 @@ func (c *USB) Run(env *Env) error {
 		return err
 	}
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
-		issuing, err := c.admin(ctx, admin, settings)
+		issuing, err := c.admin(ctx, env, admin, settings)
 		if err != nil {
 			return answer{}, err
 		}
@@ -174,7 +174,7 @@ type issuingEnroller struct {
 	owner        company.Company
 }
 
-func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) (*issuingEnroller, error) {
+func (c *USB) admin(ctx context.Context, env *Env, admin *Admin, settings config.Service) (*issuingEnroller, error) {
 	slug := c.Company
 	if owner, full := resource.Owner(c.Policy); full && slug == "" {
 		slug = owner
@@ -187,7 +187,7 @@ func (c *USB) admin(ctx context.Context, admin *Admin, settings config.Service) 
 	if err != nil {
 		return nil, err
 	}
-	d := &issuingEnroller{tokens: admin.Tokens, owner: owner, principal: access.Principal{CompanyID: owner.ID, CompanySlug: owner.Slug}}
+	d := &issuingEnroller{tokens: admin.Tokens, owner: owner, principal: env.operator(owner)}
 	if d.provisioning, err = admin.Provisioning(ctx, settings, policy.Agent); err != nil {
 		return nil, err
 	}

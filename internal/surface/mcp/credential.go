@@ -119,7 +119,7 @@ func (c Config) identify(ctx context.Context, key, authorization string) (caller
 		return caller{}, refused
 	}
 	if err == nil && c.Now().Sub(connection.LastUsedAt) > connectionSeen {
-		err = c.Connections.TouchConnection(ctx, connection.ID, connection.GrantID)
+		_ = c.Connections.TouchConnection(ctx, connection.ID, connection.GrantID) // may be lost, as on a full disk: reading goes on
 	}
 	return caller{principal: p, connection: connection}, err
 }

@@ -88,8 +88,9 @@ func TestClients_ByMetadataDocument(t *testing.T) {
 		t.Error("the page does not say who publishes the client")
 	}
 	answer := w.consent(w.request(published), "mcp:devices:read")
-	if got := w.token(published.TokenRequest(answer.Get("code"))); got.Status != 200 {
-		t.Errorf("tokens: %d %+v", got.Status, got)
+	tokens := w.token(published.TokenRequest(answer.Get("code")))
+	if tokens.Status != 200 {
+		t.Errorf("tokens: %d %+v", tokens.Status, tokens)
 	}
 	if n := s.requests.Load(); n != 1 {
 		t.Errorf("the document was fetched %d times within its time", n)
@@ -102,6 +103,11 @@ func TestClients_ByMetadataDocument(t *testing.T) {
 		if got := w.asks(s.URL + path); got.Status < 400 || got.Header.Get("Location") != "" {
 			t.Errorf("%s: %d to %q", path, got.Status, got.Header.Get("Location"))
 		}
+	}
+	s.Close()
+	w.ahead.Add(int64(time.Hour))
+	if got := w.token(refreshRequest(tokens)); got.Status != 200 {
+		t.Errorf("a refresh while the document's host is away: %d %+v", got.Status, got)
 	}
 }
 
@@ -155,7 +161,7 @@ func TestDocuments_FetchesAreLimited(t *testing.T) {
 		t.Errorf("the 601st document of an hour: %d", got.Status)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {"https://192.0.2.1/x.json"}}
-	if answer := w.token(form); answer.Status != http.StatusTooManyRequests {
-		t.Errorf("through the token endpoint: %d %s", answer.Status, answer.Body)
+	if answer := w.token(form); answer.Status != http.StatusBadRequest {
+		t.Errorf("the token endpoint fetches none: %d %s", answer.Status, answer.Body)
 	}
 }

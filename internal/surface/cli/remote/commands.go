@@ -166,7 +166,6 @@ const (
 // follow prints events as they come: with -o json each as one line. A service that cannot
 // be reached is asked again, from where the reading was.
 func (c *call) follow(env *Env, service *client.Client, r client.Request) error {
-	r.Query.Set("wait", followWait)
 	for {
 		answer, err := service.Do(env.Context, r)
 		if env.Context.Err() != nil {
@@ -194,6 +193,7 @@ func (c *call) follow(env *Env, service *client.Client, r client.Request) error 
 			}
 		}
 		r.Query.Set("after", page.Next)
+		r.Query.Set("wait", followWait) // not before there is a place: what happens while "latest" waits would be lost with its answer
 	}
 }
 

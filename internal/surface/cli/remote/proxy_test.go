@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/servertest"
@@ -58,5 +61,38 @@ func TestCommands_BehindAProxyThatLosesAnswers(t *testing.T) {
 	code, _, stderr := l.run("devices", "lock", devices[0].AssetID, "--url", proxy.URL, "--key-file", keyFile)
 	if code != 3 || !strings.Contains(stderr, "UNCONFIRMED") {
 		t.Errorf("one command whose answer was lost ends with %d: %s", code, stderr)
+	}
+}
+
+// Events that happen while an answer is lost are read from the place before, also where the reading begins at the latest.
+func TestEvents_FollowFromTheLatest(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked []string
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		asked = append(asked, q.Get("after")+" "+q.Get("wait"))
+		switch len(asked) {
+		case 1:
+			_, _ = io.WriteString(w, `{"events":[],"next":"c1"}`)
+		case 2:
+			w.WriteHeader(http.StatusBadGateway)
+		case 3:
+			_, _ = io.WriteString(w, `{"events":[{"id":"e1","type":"device.enrolled","at":"2026-01-01T00:00:00.000Z","data":{}}],"next":"c2"}`)
+		default:
+			cancel()
+		}
+	}))
+	t.Cleanup(service.Close)
+	l := newLaptop(t, servertest.New(t))
+	l.ctx = ctx
+	l.wait = func(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil }
+	keyFile := filepath.Join(l.dir, "key")
+	if err := os.WriteFile(keyFile, []byte("mk_x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := l.ok("events", "--follow", "--after", "latest", "-o", "json", "--url", service.URL, "--key-file", keyFile)
+	if got := strings.Join(asked, ", "); got != "latest , c1 30, c1 30, c2 30" || !strings.Contains(out, `"e1"`) {
+		t.Errorf("asked for %q, printed %s", got, out)
 	}
 }
