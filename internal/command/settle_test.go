@@ -263,6 +263,11 @@ func TestExpiry(t *testing.T) {
 	}
 	f.clock.Advance(6 * time.Minute)
 	f.ok(f.service.Sweep(f.ctx()))
+	if c, _ := f.db.Command(f.ctx(), unsure.ID); c.State != command.Unconfirmed {
+		t.Errorf("expired before the platform was asked: %+v", c)
+	}
+	f.ok(f.db.SetPolled(f.ctx(), unsure.ID, f.clock.Now().Add(time.Hour)))
+	f.ok(f.service.Sweep(f.ctx()))
 	for _, id := range []string{accepted.ID, unsure.ID} {
 		c, err := f.db.Command(f.ctx(), id)
 		if err != nil || c.State != command.Failed || !strings.HasPrefix(c.Outcome, "expired: ") || !c.FeedbackAt.IsZero() {
