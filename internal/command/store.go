@@ -80,8 +80,8 @@ type Finder interface {
 }
 
 // Expiry says which commands are overdue: those whose deadline is earlier than Before. One about which
-// the platform is to be asked by Now is overdue only if its deadline is earlier than Unasked.
-type Expiry struct{ Now, Before, Unasked time.Time }
+// the platform is to be asked again by AskedAt is overdue only if its deadline is earlier than Unasked.
+type Expiry struct{ AskedAt, Before, Unasked time.Time }
 
 // Inventory is what the service needs to know of assets and policies. Each method fails as the
 // database does, and with the faults that it names.

@@ -17,6 +17,8 @@ const (
 	// askLimit is how long after that a command waits for the platform to be asked a last time: the service
 	// was down, or the platform cannot be reached.
 	askLimit = 24 * time.Hour
+	// AskAgain is after how long a last question without an answer is repeated.
+	AskAgain = time.Minute
 )
 
 // ExpiresAt is when a command without a word from its device ends; zero: never.
@@ -35,7 +37,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	interrupted := s.abandon(ctx, s.now().Add(-2*SendLimit))
 	expired := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
 		now := s.now()
-		return s.Finder.Overdue(ctx, Expiry{Now: now, Before: now.Add(-expiryGrace), Unasked: now.Add(-expiryGrace - askLimit)}, sweepBatch)
+		return s.Finder.Overdue(ctx, Expiry{AskedAt: now.Add(AskAgain), Before: now.Add(-expiryGrace), Unasked: now.Add(-expiryGrace - askLimit)}, sweepBatch)
 	}, expire, "expired")
 	return errors.Join(interrupted, expired)
 }

@@ -340,5 +340,5 @@ func (db *DB) Overdue(ctx context.Context, e command.Expiry, limit int) ([]comma
 	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE state IN ('SENT', 'UNCONFIRMED') AND deadline > 0 AND deadline < ?
 			AND (deadline < ? OR NOT `+atPlatform+` OR `+askedOf+`) ORDER BY deadline, id LIMIT ?`,
-		millis(e.Before), millis(e.Unasked), millis(e.Now), limit)
+		millis(e.Before), millis(e.Unasked), millis(e.AskedAt), limit)
 }

@@ -337,7 +337,7 @@ func TestOpen_FoundByReconcilers(t *testing.T) {
 		take(old.ID, command.Transition{To: command.Unconfirmed, Deadline: soon})
 		take(young.ID, command.Transition{To: command.Sent, Deadline: soon.Add(-time.Minute)})
 		overdue := func(before, unasked time.Time) string {
-			return ids(f.db.Overdue(f.Context(), command.Expiry{Now: soon, Before: before, Unasked: unasked}, 10))
+			return ids(f.db.Overdue(f.Context(), command.Expiry{AskedAt: soon, Before: before, Unasked: unasked}, 10))
 		}
 		equal(f, "overdue, the platform not asked", overdue(soon.Add(time.Second), soon.Add(-time.Hour)), "")
 		equal(f, "overdue for long", overdue(soon.Add(time.Second), soon), "young")

@@ -39,7 +39,7 @@ func (o *Outage) Called(succeeded bool) {
 	switch {
 	case succeeded:
 		o.failed = time.Time{}
-	case o.failed.IsZero() || now.Sub(o.latest) >= outageAfter:
+	case o.failed.IsZero() || now.Sub(o.latest) >= outageAfter || o.failed.After(now): // or the clock was ahead
 		o.failed, o.latest = now, now
 	default:
 		o.latest = now

@@ -82,15 +82,19 @@ func TestPoll_DeniedCompanyHoldsUpNoOther(t *testing.T) {
 func TestPoll_BeforeTheEnd(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
-		name           string
-		online, denied *bool
-		down           bool
-		want           command.State
+		name   string
+		online *bool
+		down   bool
+		status int // of the platform's answers; 0: it answers
+		want   command.State
 	}{
-		{"carried out late", &yes, &no, false, command.Succeeded},
-		{"carried out late, then the service was down", &yes, &no, true, command.Succeeded},
-		{"never carried out", &no, &no, false, command.Failed},
-		{"the service cannot ask", &yes, &yes, true, command.Failed},
+		{"carried out late", &yes, false, 0, command.Succeeded},
+		{"carried out late, then the service was down", &yes, true, 0, command.Succeeded},
+		{"never carried out", &no, false, 0, command.Failed},
+		{"the quota is used up", &yes, true, 429, command.Failed},
+		{"the platform fails", &yes, true, 503, command.Failed},
+		{"the platform fails for a while", &yes, true, 500, command.Succeeded},
+		{"the platform denies", &yes, true, 403, command.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			days(t, time.Minute, func(b *bench) {
@@ -102,8 +106,8 @@ func TestPoll_BeforeTheEnd(t *testing.T) {
 				b.pass(50 * time.Minute)
 				_, err = b.emulator.SetBehavior(b.Context(), device, emulator.Behavior{Online: c.online}, true)
 				b.ok(err)
-				if *c.denied {
-					b.fault(emulator.Fault{Method: "devices.operations.get", Status: 429, Times: -1})
+				if c.status != 0 {
+					b.fault(emulator.Fault{Method: "devices.operations.get", Status: c.status, Times: -1})
 				}
 				if c.down {
 					b.halt()
@@ -114,8 +118,11 @@ func TestPoll_BeforeTheEnd(t *testing.T) {
 				}
 				b.pass(18 * time.Minute)
 				b.ok(b.commands.Sweep(b.Context()))
-				if *c.denied {
+				if c.status != 0 {
 					b.equal("not asked", b.history(a)[0].State, command.Sent)
+					if c.want == command.Succeeded {
+						b.emulator.ClearFaults()
+					}
 					b.pass(24 * time.Hour)
 					b.ok(b.commands.Sweep(b.Context()))
 				}

@@ -65,12 +65,30 @@ func (p *Platform) pollOne(ctx context.Context, c command.Command, denied map[st
 	if err != nil {
 		p.log.WarnContext(ctx, "cannot tell what became of a command", "command", c.ID, "error", err)
 	}
-	now := p.now()
+	return p.store.Records.SetPolled(ctx, c.ID, p.askNext(c, err == nil && !denied[c.CompanyID]))
+}
+
+// askNext is when to ask after a command again. Before it ends without a word of its device, the platform is asked once
+// more, and again until it answers.
+func (p *Platform) askNext(c command.Command, answered bool) time.Time {
+	now, last := p.now(), c.ExpiresAt()
 	next := now.Add(p.cfg.Schedule.after(now.Sub(c.CreatedAt)))
-	if last := c.ExpiresAt(); last.After(now) && last.Before(next) {
-		next = last // before it ends without a word of the device, the platform is asked once more
+	switch {
+	case last.IsZero():
+		return next
+	case last.After(now):
+		return earlier(last, next)
+	case !answered:
+		return now.Add(command.AskAgain)
 	}
-	return p.store.Records.SetPolled(ctx, c.ID, next)
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // resolve brings a command to its end if the vendor knows of one.

@@ -169,7 +169,7 @@ func (w *wiring) channels() (err error) {
 		Store: w.db, Enroller: w.db, Deliveries: w.db, Logs: w.db, Companions: w.db, Directory: w.db, Observer: w.enrollments,
 		Commands: w.commands,
 		Waker:    w.db, Updates: w.db, Signer: ed25519, ES256: es256, PublicURL: w.public, ShortNames: w.config.QRShortNames,
-		Now: w.options.Now, Since: w.options.Now(), Log: w.options.Logger,
+		Now: w.db.Now, Since: w.db.Now(), Log: w.options.Logger,
 		Pins: func() ([]string, error) { return ops.Pins(w.config.TLSCert, w.public, w.options.Now()) },
 	}
 	w.commands.Channels[asset.Agent] = w.link
@@ -182,7 +182,7 @@ func (w *wiring) channels() (err error) {
 func (w *wiring) push() error {
 	settings := fcm.Config{
 		Endpoint: w.config.PlatformEndpoint, CredentialsFile: w.config.PlatformCredentials, Project: w.config.PlatformProject,
-		Store: w.db, Otherwise: w.platform, Now: w.options.Now, Log: w.options.Logger,
+		Store: w.db, Otherwise: w.platform, Now: w.db.Now, Log: w.options.Logger,
 	}
 	if settings.Endpoint != "" {
 		settings.Project = cmp.Or(settings.Project, platform.DefaultProject)

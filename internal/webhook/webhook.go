@@ -172,7 +172,7 @@ type Held struct {
 // failed is h after another attempt failed. giveUp: it has been tried for long enough.
 func (h Held) failed(now time.Time) (next Held, giveUp bool) {
 	h.Attempts++
-	if h.Since.IsZero() {
+	if h.Since.IsZero() || h.Since.After(now) { // or the clock was ahead
 		h.Since = now
 	}
 	end := h.Since.Add(GiveUpAfter)

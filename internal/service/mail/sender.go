@@ -132,7 +132,10 @@ func (s *Sender) Leave(ctx context.Context) {
 	}
 }
 
-func (s *Sender) paused() bool { return s.Now().Before(s.resume) }
+func (s *Sender) paused() bool {
+	wait := s.resume.Sub(s.Now())
+	return wait > 0 && wait <= lastRetry // longer: the clock was ahead
+}
 
 // reached notes whether the server could be used; errServer: it could not, and is paused.
 func (s *Sender) reached(yes bool) error {

@@ -29,6 +29,9 @@ func TestCommand_RefusedKeepsTheText(t *testing.T) {
 			t.Errorf("%s: the reason is on the page %d times, want once", operation, n)
 		}
 		_, rest, found := strings.Cut(page, `<dialog id="`+operation+`"`)
+		if desk == "" && !strings.Contains(page, `hx-get="/devices/`+device.AssetID+`"`) {
+			t.Errorf("%s: the page does not keep up to date at its own address", operation)
+		}
 		if text, _, _ := strings.Cut(rest, "</dialog>"); found && strings.Contains(text, "data-shown") {
 			return text
 		}
@@ -43,6 +46,14 @@ func TestCommand_RefusedKeepsTheText(t *testing.T) {
 	}
 	if text := dialog("change_screen_lock_password", "", url.Values{"newPassword": {"hunter2hunter2"}}); strings.Contains(text, "hunter2") {
 		t.Errorf("the password is on the page: %s", text)
+	}
+	gone := o.device(t, "d9", "S9", "Phone", o.Policy)
+	if err := o.DB().MarkDeleted(t.Context(), gone.ID, gone.Device.Epoch, o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	ada.Send(o.base+"/devices/"+gone.ID+"/commands/reboot_device", url.Values{"once": {resource.NewID()}}).Want(t, 303)
+	if page := o.get(t, ada, "/devices/"+gone.ID, 200); !strings.Contains(page, `data-tone="bad"`) {
+		t.Error("a page without the command's dialog does not say that it was refused")
 	}
 }
 

@@ -115,11 +115,19 @@ func (s *Section) command(v *frame.Visit) error {
 	if name := (device{Asset: d}).name(); a.typed() && !policy.SameName(v.Form.Get("confirm"), name) {
 		return s.again(v, d, a, frame.Flash{Tone: frame.Bad, Text: "Nothing was sent: the name that you typed is not “" + name + "”."})
 	}
+	return s.send(v, d, a)
+}
+
+// send sends what the form asks for, and leads to the page that shows what became of it.
+func (s *Section) send(v *frame.Visit, d asset.Asset, a action) error {
 	result, err := v.Run(a.Operation, a.arguments(d.ID, v.Form.Get), v.Form.Get(frame.OnceField))
-	if err != nil {
+	back := postedFrom(v, d.ID)
+	switch {
+	case fault.CodeOf(err) == fault.Provider: // it was sent, and the page shows that it failed
+		return v.Redirect(back, refused(v, a.Label, a.Arguments.Inputs, err))
+	case err != nil:
 		return s.again(v, d, a, refused(v, a.Label, a.Arguments.Inputs, err))
 	}
-	back := postedFrom(v, d.ID)
 	if r := result.(command.Result); r.Status == command.Unconfirmed.Status() {
 		return v.Redirect(back, frame.Flash{Tone: frame.Warn, Text: a.Label + ": " + frame.Sentence(r.Detail)})
 	}
@@ -133,11 +141,19 @@ func postedFrom(v *frame.Visit, id string) string {
 
 // again shows the page with the action's dialog as the person filled it in, and why nothing was sent.
 func (s *Section) again(v *frame.Visit, a asset.Asset, act action, why frame.Flash) error {
-	shown := device{Asset: a, Again: act.Operation, Refused: why}
+	shown, onDesk := device{Asset: a, Again: act.Operation, Refused: why}, v.Form.Get(deskField) != ""
+	var err error
+	if shown.standing, err = s.stands(v, a); err != nil {
+		return err
+	}
+	hasDialog := act.asks()
+	if onDesk {
+		hasDialog = slices.ContainsFunc(deskActions(shown), func(o action) bool { return o.Operation == act.Operation })
+	}
 	switch {
-	case !act.asks(): // it has no dialog
+	case !hasDialog || s.barred(v, act, a) != "": // the page has no dialog of it, or none any more
 		return v.Redirect(postedFrom(v, a.ID), why)
-	case v.Form.Get(deskField) != "":
+	case onDesk:
 		return s.showDesk(v, http.StatusUnprocessableEntity, desk{}, &shown)
 	}
 	return s.show(v, http.StatusUnprocessableEntity, shown)

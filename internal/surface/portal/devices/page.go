@@ -50,6 +50,11 @@ func (d device) path(t tabName) string {
 	return frame.Either(t == overviewTab, frame.DevicePath(d.ID), frame.DevicePath(d.ID)+"/"+string(t))
 }
 
+// address is that of the page as it is shown, with its query; where a form was posted, the tab's.
+func (d device) address(v *frame.Visit) string {
+	return frame.Either(d.Again == "", v.Request().URL.RequestURI(), d.path(d.Tab))
+}
+
 // tabs are the parts of the page. Only agents upload their logs.
 func (d device) tabs() []frame.Tab {
 	var all []frame.Tab

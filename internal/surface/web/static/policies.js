@@ -3,7 +3,6 @@
 (() => {
   "use strict";
   const form = document.querySelector("form[data-settings]");
-  for (const shown of document.querySelectorAll("dialog [data-shown]")) shown.closest("dialog").showModal();
   if (!form) return;
   const tally = form.querySelector("[data-tally]");
   const button = form.querySelector("[data-review]");

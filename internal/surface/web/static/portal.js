@@ -629,7 +629,9 @@
       if (over > 0) row.scrollLeft += over;
     }
   };
-  const begin = () => { dressTheme(); tick(); dress(); restoreList(); showTabs(); listen(); };
+  // A dialog whose form was posted and refused is shown again.
+  const showAgain = () => { for (const form of $$("dialog [data-shown]")) open(form.closest("dialog").id); };
+  const begin = () => { dressTheme(); tick(); dress(); restoreList(); showTabs(); listen(); showAgain(); };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
 })();
 
