@@ -1,7 +1,9 @@
 package browser_test
 
 import (
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 
@@ -60,5 +62,47 @@ func TestHelpDesk_OnAPhone(t *testing.T) {
 		end("lock a device at " + c.name)
 		tab.Go("/helpdesk?q=pixel")
 		looks("helpdesk-list-" + c.name)
+	}
+}
+
+// A command that is refused leaves its dialog open, with the reason and what was typed, on the device's page and on the help
+// desk; it can be sent from there.
+func TestCommand_RefusedDialogStaysOpen(t *testing.T) {
+	t.Parallel()
+	needs.Chromium().Of(t)
+	demo := browser.StartUsedDemo(t)
+	tab := browser.Open(t, demo.URL)
+	tab.SignIn(demo.Email, demo.Password)
+	tab.Go("/devices?q=pixel&status=ACTIVE")
+	tab.Follow("a[data-open]")
+	device := tab.Path()
+	id := path.Base(device)
+	for n, at := range []string{"/helpdesk?id=" + id, device} {
+		tab.Go(at)
+		tab.Eval(`document.querySelector("#more")?.setAttribute("open", "") ?? ""`)
+		tab.Click("[data-opens=start_lost_mode]")
+		tab.Eval(`document.querySelector("#start_lost_mode-message").value = "Please bring me home", ""`)
+		tab.Eval(`(() => { const phone = document.querySelector("#start_lost_mode-phoneNumber");
+			phone.removeAttribute("maxlength"); phone.value = "9".repeat(9000); return ""; })()`)
+		tab.Follow("#start_lost_mode button[type=submit]")
+		tab.Waits(`document.querySelector("#start_lost_mode").open`)
+		tab.Sees("#start_lost_mode [data-tone=bad]", "Phone")
+		if dir := os.Getenv("MUSTER_SCREENSHOTS"); dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("refused-", n, ".png")), tab.Shot(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := tab.Eval(`document.querySelector("#start_lost_mode-message").value`); got != "Please bring me home" {
+			t.Errorf("%s: the message is %q", at, got)
+		}
+		if bad := tab.Bad() + tab.Axe(); bad != "" {
+			t.Errorf("%s: %s", at, bad)
+		}
+	}
+	tab.Eval(`document.querySelector("#start_lost_mode-phoneNumber").value = "555", ""`)
+	tab.Follow("#start_lost_mode button[type=submit]")
+	tab.Waits(`!document.querySelector("dialog[open]")`)
+	if got := tab.Path(); got != device {
+		t.Errorf("after it was sent, the page is %s, want %s", got, device)
 	}
 }
