@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/outcome"
 )
 
@@ -80,8 +81,12 @@ func (l *Server) Send(ctx context.Context, o command.Order) command.Receipt {
 	if !ok {
 		return notSent(errors.New("a change of policy without a policy"))
 	}
-	if _, err := l.Observer.Observe(ctx, enrollment.Observation{CompanyID: device.CompanyID, Device: device.ID, Management: asset.Agent,
-		PolicyID: to.Policy.ID, ObservedAt: l.Now()}); err != nil {
+	_, err := l.Observer.Observe(ctx, enrollment.Observation{CompanyID: device.CompanyID, Device: device.ID, Management: asset.Agent,
+		PolicyID: to.Policy.ID, ObservedAt: l.Now()})
+	switch {
+	case errors.Is(err, operation.ErrDoubt):
+		return command.Receipt{Code: outcome.Unknown, Detail: "the service could not tell whether the change was kept", Cause: err}
+	case err != nil:
 		return notSent(err)
 	}
 	l.Waker.Notify(agentdevice.WakeTopic, device.ID)

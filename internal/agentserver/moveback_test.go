@@ -1,10 +1,14 @@
 package agentserver_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentserver"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/operation"
 )
 
@@ -38,5 +42,32 @@ func TestCheckIn_MovedBackWhileAway(t *testing.T) {
 	p.mustCheckIn()
 	if now = moves(); now[0].State != command.Sent && now[0].State != command.Succeeded || p.asset().Device.PolicyID != other.ID {
 		t.Errorf("a move that is no move back: %+v", now)
+	}
+}
+
+// lostAnswer applies what it is told, and loses the database's answer.
+type lostAnswer struct{ agentserver.Observer }
+
+// Observe implements agentserver.Observer.
+func (l lostAnswer) Observe(ctx context.Context, o enrollment.Observation) (enrollment.Change, error) {
+	_, err := l.Observer.Observe(ctx, o)
+	return enrollment.Change{}, errors.Join(operation.ErrDoubt, err)
+}
+
+// A move whose answer was lost may have been kept: it is UNCONFIRMED until the device says that it has the policy.
+func TestSend_MoveWhoseAnswerWasLost(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	real := w.link.Observer
+	w.link.Observer = lostAnswer{real}
+	if result := p.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Other").ID)); result.Status != "UNCONFIRMED" {
+		t.Errorf("the move is %+v", result)
+	}
+	w.link.Observer = real
+	p.mustCheckIn()
+	all, _, err := w.db.History(t.Context(), w.company.ID, p.asset().ID, operation.PageRequest{Size: 1})
+	if err != nil || len(all) != 1 || all[0].State != command.Succeeded {
+		t.Errorf("after the check-in: %+v, %v", all, err)
 	}
 }

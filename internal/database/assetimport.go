@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 )
@@ -29,7 +30,7 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 		})
 		return whole(done), err
 	}
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
+	err = db.write(engine.Long(ctx), func(ctx context.Context, t *tx) error {
 		i := newImport(t, t, companyID)
 		defer func() { done = i.done }()
 		t.check(holdCompany(ctx, t, companyID))

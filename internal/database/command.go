@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -48,10 +47,8 @@ func (db *DB) Begin(ctx context.Context, c command.Command, held *agentdevice.De
 	switch {
 	case refused != nil:
 		return command.Command{}, false, refused
-	case err != nil && db.engine.Dialect().Doubtful(err):
-		return command.Command{}, false, fmt.Errorf("%w: %w", operation.ErrDoubt, err)
 	case err != nil:
-		return command.Command{}, false, err
+		return command.Command{}, false, db.doubted(err)
 	case begun:
 		db.commandMoved(c)
 		db.wakeNumbering()

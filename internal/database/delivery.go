@@ -18,10 +18,10 @@ func deliveryFields(v *agentdevice.Delivery) []any {
 
 // Deliver makes a delivery. One that exists already stays as it is.
 func (db *DB) Deliver(ctx context.Context, v agentdevice.Delivery) error {
-	return db.statement(ctx, func(ctx context.Context, c conn) error {
+	return db.doubted(db.statement(ctx, func(ctx context.Context, c conn) error {
 		_, err := db.chain(ctx, c, insertDelivery(v), openDelivery(v))
 		return err
-	})
+	}))
 }
 
 // insertDelivery makes the row of a delivery, once. One that goes out on the device's stream

@@ -35,7 +35,7 @@ func (db *DB) Observe(ctx context.Context, o enrollment.Observation) (enrollment
 		return change, err
 	})
 	if err != nil {
-		return enrollment.Change{}, err
+		return enrollment.Change{}, db.doubted(err)
 	}
 	return change, nil
 }

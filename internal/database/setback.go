@@ -3,25 +3,36 @@ package database
 import (
 	"context"
 	"time"
+
+	"github.com/musterhq/muster/internal/company"
 )
 
-// longestPause is longer than anything waits for its next try, and longer than any lease.
-const longestPause = time.Hour + clockStep
+// pause is a column that says since or until when something waits, at most so long from the present.
+type pause struct {
+	table, column string
+	longest       time.Duration
+}
 
-// pauses are the columns that say until when something waits. Tables that may have many rows have an index of it.
-func pauses() [][2]string {
-	return [][2]string{
-		{"leases", "expires_at"},
-		{"platform_quotas", "paused_until"},
-		{"platform_outages", "told"},
-		{"push_retries", "next_at"},
-		{"command_polls", "next_at"},
-		{"command_cancels", "tried_at"},
-		{"webhooks", "claim_until"},
-		{"webhooks", "next_at"},
-		{"webhook_held", "next_at"},
-		{"mail_users", "next_at"},
-		{"mail_letters", "next_at"},
+// pauses are those that a clock that was ahead makes longer. Tables that may have many rows have an index of the column.
+func pauses() []pause {
+	const retry = time.Hour // longer than the time to any next try, and than any lease
+	return []pause{
+		{"platform_quotas", "filled_at", 0},
+		{"platform_outages", "told", 0},
+		{"company_deletions", "begun_at", 0},
+		{"retentions", "next_at", company.RetentionNotice},
+		{"leases", "expires_at", retry},
+		{"platform_quotas", "paused_until", retry},
+		{"push_retries", "next_at", retry},
+		{"command_polls", "next_at", retry},
+		{"command_cancels", "tried_at", retry},
+		{"proposals", "look_at", retry},
+		{"enrollment_codes", "drop_at", retry},
+		{"webhooks", "claim_until", retry},
+		{"webhooks", "next_at", retry},
+		{"webhook_held", "next_at", retry},
+		{"mail_users", "next_at", retry},
+		{"mail_letters", "next_at", retry},
 	}
 }
 
@@ -29,13 +40,9 @@ func pauses() [][2]string {
 // keeps it for clockStep, in which a replica that is alive renews it.
 func (db *DB) endPauses(ctx context.Context) error {
 	now := db.now()
-	last := latest(now)
-	if _, err := db.execRelaxed(ctx, `UPDATE platform_quotas SET filled_at = ? WHERE filled_at > ?`, millis(now), last); err != nil {
-		return err
-	}
 	for _, p := range pauses() {
-		if _, err := db.execRelaxed(ctx, `UPDATE `+p[0]+` SET `+p[1]+` = ? WHERE `+p[1]+` > ?`, last,
-			millis(now.Add(longestPause))); err != nil {
+		statement := `UPDATE ` + p.table + ` SET ` + p.column + ` = ? WHERE ` + p.column + ` > 0 AND ` + p.column + ` > ?`
+		if _, err := db.execRelaxed(ctx, statement, latest(now), latest(now.Add(p.longest))); err != nil {
 			return err
 		}
 	}

@@ -3,9 +3,11 @@ package database
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -171,6 +173,14 @@ func (db *DB) comparing(ctx context.Context, f func(ctx context.Context, c conn)
 // statementRelaxed is writeRelaxed for one single statement.
 func (db *DB) statementRelaxed(ctx context.Context, f func(ctx context.Context, c conn) error) error {
 	return db.engine.WriteOne(ctx, f, true)
+}
+
+// doubted is the error of a write: with operation.ErrDoubt if it may have been made all the same.
+func (db *DB) doubted(err error) error {
+	if err != nil && db.engine.Dialect().Doubtful(err) {
+		return fmt.Errorf("%w: %w", operation.ErrDoubt, err)
+	}
+	return err
 }
 
 // exec runs a single statement, durable when exec returns.

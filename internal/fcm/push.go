@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/outcome"
 )
 
@@ -111,7 +112,7 @@ func (p *Push) Send(ctx context.Context, o command.Order) command.Receipt {
 	delivery := agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args,
 		CreatedAt: o.Command.CreatedAt, Deadline: o.Command.Deadline, HeldUntil: p.cfg.Now().Add(hold)}
 	if err := p.cfg.Store.Deliver(ctx, delivery); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, operation.ErrDoubt) || errors.Is(err, context.DeadlineExceeded) {
 			return command.Receipt{Code: outcome.Unknown, Detail: "the service could not tell whether the command was kept", Cause: err}
 		}
 		return notSent("the service's own store failed", err)

@@ -49,3 +49,6 @@ var ErrSilent = errSilent
 func LimitedConn(c net.Conn, limit time.Duration) net.Conn {
 	return &limitedConn{Conn: c, limit: limit}
 }
+
+// LimitOf is how long a transaction of the context may take.
+var LimitOf = limitOf

@@ -95,8 +95,25 @@ func Memory(ctx context.Context) map[string]int64 {
 	return map[string]int64{}
 }
 
-// writeLimit ends a transaction that hangs although nothing cancels it.
-const writeLimit = time.Minute
+// writeLimit ends a transaction that hangs although nothing cancels it, and longLimit one of Long.
+const (
+	writeLimit = time.Minute
+	longLimit  = 10 * time.Minute
+)
+
+// long marks the context of a transaction that may take longLimit.
+type long struct{}
+
+// Long lets a transaction of the context take ten minutes, as an import of many lines does, in the place of one.
+func Long(ctx context.Context) context.Context { return context.WithValue(ctx, long{}, true) }
+
+// limitOf is how long a transaction of the context may take.
+func limitOf(ctx context.Context) time.Duration {
+	if ctx.Value(long{}) != nil {
+		return longLimit
+	}
+	return writeLimit
+}
 
 // runPostgres runs f once in a transaction at READ COMMITTED: statements lock
 // the rows that they change, and compare what they expect.
@@ -104,7 +121,7 @@ func (db *DB) runPostgres(ctx context.Context, f Work) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inside{}, true), writeLimit)
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inside{}, true), limitOf(ctx))
 	defer cancel()
 	begun, err := db.pool.BeginTx(ctx, nil)
 	if err != nil {

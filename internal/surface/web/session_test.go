@@ -25,7 +25,9 @@ func (f fullDisk) SessionByToken(context.Context, account.SessionTokenHash) (acc
 }
 
 // TouchSession implements account.SessionStore.
-func (fullDisk) TouchSession(context.Context, string, time.Time) error { return errors.New("the disk is full") }
+func (fullDisk) TouchSession(context.Context, string, time.Time) error {
+	return errors.New("the disk is full")
+}
 
 // A person goes on reading while the disk takes no writes.
 func TestPerson_LastUseThatCannotBeNoted(t *testing.T) {
