@@ -77,6 +77,9 @@ func (c *runCommand) renew(env *environment, lock *os.File) error {
 	if env.ctx.Err() != nil {
 		return env.ctx.Err() // the next start tries again
 	}
+	if _, err := agent.LoadConnection(c.State); errors.Is(err, agent.ErrNotEnrolled) {
+		return errors.Join(agent.ErrEnded, os.Remove(trial))
+	}
 	if !agent.Proved(c.State) {
 		if why == nil {
 			why = errors.New("it ended before")

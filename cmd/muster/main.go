@@ -182,8 +182,8 @@ func (c *serveCommand) Run(env *cli.Env) error {
 	for _, unknown := range unknownSettings(os.Environ()) {
 		logger.WarnContext(env.Context, "a setting is not used", "detail", unknown.Detail, "remedy", unknown.Remedy)
 	}
-	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: logger, Version: version,
-		Manager: manager()})
+	running, err := service.New(env.Context, c.Service, service.Options{Now: env.Now, ServerClock: true, Logger: ops.Reliable(logger),
+		Version: version, Manager: manager()})
 	if err != nil && env.Context.Err() != nil {
 		return nil // told to stop before it had begun
 	}

@@ -79,7 +79,10 @@ func (a *Agent) recover(ctx context.Context) error {
 	}
 	a.recovered = true
 	if err := a.restore(ctx, boot); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return err
+		}
+		a.options.Log.WarnContext(ctx, "cannot restore what the policy set", "error", err) // it holds back nothing else
 	}
 	return a.execute(ctx, false)
 }

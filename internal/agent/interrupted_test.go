@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -203,5 +204,27 @@ func TestInterrupted_ByAFullDisk(t *testing.T) {
 	trace := strings.Join(w.trace, " ")
 	if strings.Count(trace, "do:LAUNCH_APP") != 1 || strings.Count(trace, "[DONE,") != 1 {
 		t.Errorf("when there is room again: %s", trace)
+	}
+}
+
+// A device whose disk is full when a setting of connectivity is to be set again stays in touch, and does what it is told.
+func TestRestore_FullDiskHoldsBackNoCheckIn(t *testing.T) {
+	t.Parallel()
+	d := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
+	d.settings["WIFI_STATE"] = "ENABLED"
+	d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"WIFI_STATE": "DISABLED"},
+		"settings": []protocol.SettingReport{{ID: "WIFI_STATE", State: protocol.SettingFailed, Detail: "no"}}})
+	a := (&interrupted{commandWorld: d}).agentFor(d, d)
+	defer d.close(a)
+	noted := filepath.Join(d.dir, "applied.json") // no file can take a folder's place
+	if err := errors.Join(os.Remove(noted), os.Mkdir(noted, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	next, err := a.Once(t.Context())
+	if trace := strings.Join(d.trace, " "); err != nil || next < time.Minute || strings.Count(trace, "do:LAUNCH_APP") != 1 {
+		t.Errorf("again after %s, %v: %s", next, err, trace)
+	}
+	if d.settings["WIFI_STATE"] != "ENABLED" {
+		t.Error("a setting is set before that is noted")
 	}
 }

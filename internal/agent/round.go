@@ -118,7 +118,9 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 		a.applied.Reported = true
 	}
 	if holds || request.Policy != nil {
-		return a.store.save(appliedFile, a.applied)
+		if err := a.store.save(appliedFile, a.applied); err != nil { // it holds back nothing else: the next start reports it again
+			a.options.Log.Warn("cannot write down what the service has of the policy", "error", err)
+		}
 	}
 	return nil
 }

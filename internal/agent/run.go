@@ -22,6 +22,8 @@ const (
 	// goneRetry is how long it waits when the service says that the device has
 	// ended. A check-in learns, signed, whether that is so.
 	goneRetry = time.Minute
+	// trialPause is the longest pause of a new version on trial: it has little time to prove itself.
+	trialPause = 30 * time.Second
 	// wakeSilence is how long the stream may be silent: the service comments on
 	// it at least every minute.
 	wakeSilence = 3 * time.Minute
@@ -51,6 +53,9 @@ func (a *Agent) Run(ctx context.Context) error {
 			return errors.Join(err, context.Cause(ctx))
 		case err != nil:
 			next = a.guarded(a.pace.failed(a.options.Now(), err, false), false)
+			if a.options.Trial {
+				next = min(next, trialPause)
+			}
 			hint(a.touched) // the service may have answered it nevertheless
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
 			a.pause(ctx, next, a.woken, &network)

@@ -153,28 +153,30 @@ func (u *updates) build() *protocol.Build {
 // report is what the service gets with the next check-in.
 func (u *updates) report() *protocol.UpdateReport {
 	u.settle()
-	report := protocol.UpdateReport{SHA256: u.now.Want.File.SHA256}
-	switch {
-	case u.agent.options.Installer == nil:
-		return nil
-	case u.now.Stage == began && u.agent.options.Installer.Code() >= u.now.Want.Code:
-		report.State = protocol.UpdateInstalled // it is in touch once this is answered
-	case u.now.Stage == verified:
-		report.State = protocol.UpdateReady
-	case u.now.Stage == over && !u.now.Delivered:
-		report.State, report.Detail = u.now.State, u.now.Detail
-	default:
+	state := u.state()
+	if state == "" {
 		return nil
 	}
 	u.sent = true
-	return &report
+	return &protocol.UpdateReport{SHA256: u.now.Want.File.SHA256, State: state, Detail: u.now.Detail}
 }
 
-// news reports whether the service lacks what the agent knows of an update.
-func (u *updates) unsent() bool {
-	return !u.sent && u.agent.options.Installer != nil &&
-		(u.now.Stage == verified || u.now.Stage == began || u.now.Stage == over && !u.now.Delivered)
+// state is what the service is to know of the update; empty: nothing.
+func (u *updates) state() protocol.UpdateState {
+	switch {
+	case u.agent.options.Installer == nil:
+	case u.now.Stage == began && u.agent.options.Installer.Code() >= u.now.Want.Code:
+		return protocol.UpdateInstalled // it is in touch once this is answered
+	case u.now.Stage == verified:
+		return protocol.UpdateReady
+	case u.now.Stage == over && !u.now.Delivered:
+		return u.now.State
+	}
+	return ""
 }
+
+// unsent reports whether the service lacks what the agent knows of an update.
+func (u *updates) unsent() bool { return !u.sent && u.state() != "" }
 
 // delivered notes that the service has answered a request.
 func (u *updates) delivered(sent, confirmed *protocol.UpdateReport) error {
@@ -236,8 +238,8 @@ func (u *updates) follow(ctx context.Context, report *protocol.UpdateReport, wan
 	}
 	switch u.now.Stage {
 	case over:
-		rests := u.now.State == protocol.UpdateFailed && u.agent.link.serviceTime().UnixMilli() < u.now.Until
-		if rests || u.now.State == protocol.UpdateWentBack {
+		left := time.UnixMilli(u.now.Until).Sub(u.agent.link.serviceTime()) // more than tryAgain: a wrong clock set it
+		if u.now.State == protocol.UpdateFailed && left > 0 && left <= tryAgain || u.now.State == protocol.UpdateWentBack {
 			return nil
 		}
 		if err := u.to(update{Want: want, Stage: wanted}); err != nil {
@@ -304,7 +306,7 @@ func (u *updates) install(ctx context.Context) error {
 	next := u.now
 	next.Stage = began
 	if err := u.to(next); err != nil {
-		return err
+		return u.failed(err)
 	}
 	u.sent = true
 	u.agent.crash("before install")

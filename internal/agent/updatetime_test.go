@@ -11,6 +11,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -149,20 +151,32 @@ func (r *restarts) Install(_ context.Context, _ string, u protocol.Update) error
 	return agent.ErrRestart
 }
 
+// newUpdateWorld is a service that has the file, and sends each range of it whole.
+func newUpdateWorld(t *testing.T) *updateWorld {
+	t.Helper()
+	return &updateWorld{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"),
+		ranges: func(r *http.Request, from, to int64) (*http.Response, error) {
+			to = min(to+1, int64(len(newProgram)))
+			return part(r, from, to-1, io.NopCloser(bytes.NewReader(newProgram[from:to]))), nil
+		}}
+}
+
+// agentWith is the agent of the device, with an installer.
+func (w *updateWorld) agentWith(installer agent.Installer) *agent.Agent {
+	w.t.Helper()
+	a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Installer: installer, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
 // An update is downloaded, reported as ready, and then installed.
 func TestUpdate_IsInstalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &updateWorld{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does"),
-			ranges: func(r *http.Request, from, to int64) (*http.Response, error) {
-				to = min(to+1, int64(len(newProgram)))
-				return part(r, from, to-1, io.NopCloser(bytes.NewReader(newProgram[from:to]))), nil
-			}}
-		installs := &restarts{}
-		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Installer: installs,
-			Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w, installs := newUpdateWorld(t), &restarts{}
+		a := w.agentWith(installs)
 		defer w.close(a)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -173,4 +187,93 @@ func TestUpdate_IsInstalled(t *testing.T) {
 			t.Errorf("installed: %q", installs.installed)
 		}
 	})
+}
+
+// An update that failed rests for a day. A time that a wrong clock has noted, which is farther away, holds back nothing.
+func TestUpdate_RestsForADay(t *testing.T) {
+	for until, want := range map[time.Duration]error{20 * time.Hour: context.DeadlineExceeded, 365 * 24 * time.Hour: agent.ErrRestart} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newUpdateWorld(t)
+			sum := sha256.Sum256(newProgram)
+			w.write("update.json", object{"stage": "over", "state": "failed", "told": true, "until": time.Now().Add(until).UnixMilli(),
+				"want": protocol.Update{Version: "2", Code: 2, File: protocol.File{SHA256: hex.EncodeToString(sum[:]),
+					Size: int64(len(newProgram))}}})
+			a := w.agentWith(&restarts{})
+			defer w.close(a)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if err := a.Run(ctx); !errors.Is(err, want) {
+				t.Errorf("until %s later: it ended with %v, want %v", until, err, want)
+			}
+		})
+	}
+}
+
+// withoutRoom is an installer beside a disk that is full when an installation begins: a folder is in the place of its note.
+type withoutRoom struct {
+	restarts
+	note   string
+	checks int
+}
+
+// Check implements agent.Installer.
+func (i *withoutRoom) Check(string, protocol.Update) error {
+	if i.checks++; i.checks != 2 {
+		return nil
+	}
+	return errors.Join(os.Remove(i.note), os.Mkdir(i.note, 0o700))
+}
+
+// An installation whose beginning cannot be written down begins later. Until then the agent checks in as usual.
+func TestUpdate_BeginningThatCannotBeNoted(t *testing.T) {
+	t.Parallel()
+	w := newUpdateWorld(t)
+	installs := &withoutRoom{note: filepath.Join(w.dir, "update.json")}
+	a := w.agentWith(installs)
+	defer w.close(a)
+	if next, err := a.Once(t.Context()); err != nil || next < time.Minute || installs.checks != 2 {
+		t.Errorf("with a full disk: again after %s, %v, after %d checks of the file", next, err, installs.checks)
+	}
+	if err := os.Remove(installs.note); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Once(t.Context()); !errors.Is(err, agent.ErrRestart) || len(installs.installed) != 1 {
+		t.Errorf("when there is room again: %v, installed: %q", err, installs.installed)
+	}
+}
+
+// backAt is a service that is out of reach until a moment.
+type backAt struct {
+	http.RoundTripper
+	at time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b backAt) RoundTrip(r *http.Request) (*http.Response, error) {
+	if time.Now().Before(b.at) {
+		return nil, errAway
+	}
+	return b.RoundTripper.RoundTrip(r)
+}
+
+// A new version on trial has ten minutes to be in touch: it tries at least each half minute, however long the service was away.
+func TestTrial_ServiceComesBack(t *testing.T) {
+	for _, away := range []time.Duration{7 * time.Minute, 8 * time.Minute, 9 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newUpdateWorld(t)
+			began := time.Now()
+			a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: backAt{w, began.Add(away)}}, Trial: true,
+				Installer: installed{code: 2}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.close(a)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err = a.Run(ctx)
+			if took := time.Since(began); !errors.Is(err, agent.ErrProved) || took > away+time.Minute {
+				t.Errorf("away for %s: it ended with %v after %s", away, err, took)
+			}
+		})
+	}
 }

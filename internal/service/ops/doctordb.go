@@ -230,6 +230,9 @@ func (d *doctor) integrity(ctx context.Context, found database.Inspection) {
 	d.note("integrity", Fine, "the file is not damaged, and has Muster's tables and nothing else", "")
 }
 
+// keyAhead is how far after now the newest key may have been made: clocks of machines differ.
+const keyAhead = time.Hour
+
 // keyFile looks at the key file and whether it belongs to the database; nil: that
 // could not be read.
 func (d *doctor) keyFile(found *database.Inspection) {
@@ -273,6 +276,12 @@ func (d *doctor) keyFile(found *database.Inspection) {
 			d.note("key file", Failed, path+" belongs to another database: "+err.Error(), restore)
 			return
 		}
+	}
+	if made := keys.signing[0].made; made.Sub(d.now()) > keyAhead {
+		d.note("key file", Failed, fmt.Sprintf("the newest key of %s was made at %s, which this machine's clock has not reached", path,
+			made.UTC().Format(time.RFC3339)),
+			"set the clock; if it is right, set createdAt of that key in the file to the present time, and restart every replica with it")
+		return
 	}
 	if private == nil {
 		d.note("key file", Fine, path+" is not readable by others and belongs to the database", "")

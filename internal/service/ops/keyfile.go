@@ -128,7 +128,7 @@ func readKeyFile(path string) (file keyFile, err error) {
 // RotateKeyFile puts a new signing key and a new sealing key before those of a key file. The old keys stay: they open the
 // data that they sealed, and devices that know only an old signing key learn the new one through it. The file is replaced
 // whole, and keeps its owner and its mode. What a call that was killed left beside it is removed: it has keys, too.
-// Replicas read the file when they start.
+// Replicas read the file when they start. It fails, and changes nothing, if now is before the newest signing key was made.
 func RotateKeyFile(path string, now time.Time) error {
 	file, err := readKeyFile(path)
 	if err != nil {
@@ -136,6 +136,10 @@ func RotateKeyFile(path string, now time.Time) error {
 	}
 	if _, err := file.keys(); err != nil {
 		return fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
+	}
+	if made := file.Signing[0].CreatedAt; made.After(now) {
+		return fmt.Errorf("the newest key of %s was made at %s, which this machine's clock has not reached: set the clock first; devices "+
+			"refuse a key that begins before the one it follows", path, made.UTC().Format(time.RFC3339))
 	}
 	file.Signing = slices.Insert(file.Signing, 0, newKeyRecord(now))
 	file.Sealing = slices.Insert(file.Sealing, 0, newKeyRecord(now))

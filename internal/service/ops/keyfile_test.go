@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service/ops"
 )
 
@@ -172,5 +173,43 @@ func TestKeyFile_Rotate(t *testing.T) {
 	}
 	if err := ops.RotateKeyFile(filepath.Join(t.TempDir(), "none"), time.Now()); err == nil {
 		t.Error("a file that is not there was rotated")
+	}
+}
+
+// A key that begins before the one it follows would be refused by every device: the file stays as it is.
+func TestRotateKeyFile_ClockBehindTheNewestKey(t *testing.T) {
+	t.Parallel()
+	path, made := filepath.Join(t.TempDir(), "keys"), time.Now().Truncate(time.Second)
+	if err := ops.MakeKeyFile(path, made); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = ops.RotateKeyFile(path, made.Add(-time.Second))
+	after, unread := os.ReadFile(path)
+	if err == nil || !strings.Contains(err.Error(), made.UTC().Format(time.RFC3339)) || unread != nil || !bytes.Equal(before, after) {
+		t.Errorf("a second before the newest key was made: %v; the file has changed: %t, %v", err, !bytes.Equal(before, after), unread)
+	}
+	if err := ops.RotateKeyFile(path, made); err != nil {
+		t.Errorf("in the second in which it was made: %v", err)
+	}
+}
+
+// The doctor finds a key that was made while the clock was ahead.
+func TestDoctor_KeyFromTheFuture(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now().Truncate(time.Second)
+	settings := config.Service{Listen: "127.0.0.1:0"}
+	settings.KeyFile, settings.Database = filepath.Join(dir, "keys"), "sqlite:"+filepath.Join(dir, "muster.db")
+	if err := ops.MakeKeyFile(settings.KeyFile, now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for later, want := range map[time.Duration]ops.Severity{-time.Second: ops.Failed, 0: ops.Fine} {
+		findings := ops.Diagnose(t.Context(), settings, func() time.Time { return now.Add(later) })
+		if !slices.ContainsFunc(findings, func(f ops.Finding) bool { return f.Check == "key file" && f.Status == want }) {
+			t.Errorf("%s later: no finding about the key file that is %s in %+v", later, want, findings)
+		}
 	}
 }

@@ -1,9 +1,11 @@
 package ops
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 )
 
 // NewLogger returns the logger of a configuration, writing to w.
@@ -32,3 +34,32 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	}
 	return a
 }
+
+// reliedOn are the messages that other programs read in the log: `muster activity verify --heads`, and fail2ban.
+var reliedOn = []string{"activity head", "sign-in refused"}
+
+// Reliable returns a logger that writes what other programs read also below the level of log.
+func Reliable(log *slog.Logger) *slog.Logger { return slog.New(reliable{log.Handler()}) }
+
+type reliable struct{ slog.Handler }
+
+// Enabled implements slog.Handler. Handle leaves out what is below the level.
+func (h reliable) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || h.Handler.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (h reliable) Handle(ctx context.Context, r slog.Record) error {
+	if !h.Handler.Enabled(ctx, r.Level) && !slices.Contains(reliedOn, r.Message) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h reliable) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return reliable{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h reliable) WithGroup(name string) slog.Handler { return reliable{h.Handler.WithGroup(name)} }

@@ -221,7 +221,8 @@ final class Updates {
             to(Note.of(want, WANTED));
         }
         if (note.is(OVER)) {
-            if (!note.state.equals(INSTALLED) && agent.link.serviceTime() < note.until) {
+            long left = note.until - agent.link.serviceTime(); // more than TRY_AGAIN: a wrong clock set it
+            if (!note.state.equals(INSTALLED) && left > 0 && left <= TRY_AGAIN) {
                 return;
             }
             to(Note.of(want, WANTED));

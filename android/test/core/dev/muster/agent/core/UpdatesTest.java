@@ -248,6 +248,20 @@ public final class UpdatesTest {
         assertEquals(Collections.singletonList("2"), fixture.installed);
     }
 
+    /** An update that failed rests for a day. A time that a wrong clock has noted, which is farther away, holds back nothing. */
+    @Test
+    public void anUpdateThatFailedRestsForADay() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.offers(2, program());
+        for (long rest : new long[] {20 * 3_600_000, WEEK}) {
+            assertEquals(Collections.emptyList(), fixture.installed);
+            new Store(fixture.directory).save(Store.UPDATE, Fields.members("want", fixture.update, "stage", "over", "state", "failed",
+                    "told", true, "until", fixture.now + rest));
+            settle(fixture);
+        }
+        assertEquals(Collections.singletonList("2"), fixture.installed);
+    }
+
     /** A log that a proxy refuses holds back neither the policy nor an update, and is tried again. */
     @Test
     public void aCommandThatCannotReachTheServiceHoldsBackNothingElse() throws Exception {
