@@ -262,8 +262,8 @@ func TestTrial_ServiceComesBack(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newUpdateWorld(t)
 			began := time.Now()
-			a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: backAt{w, began.Add(away)}}, Trial: true,
-				Installer: installed{code: 2}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+			a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: backAt{w, began.Add(away)}},
+				Trial: true, Installer: installed{code: 2}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,8 @@ func TestMatch_Namesakes(t *testing.T) {
 	}{
 		{"as the line says", []asset.Asset{desk(false), desk(false, "vip")}, []asset.Line{line("vip", "vip"), line("new")}, []int{1, 0}},
 		{"none left", []asset.Asset{desk(false)}, []asset.Line{line("a"), line("b")}, []int{0, -1}},
-		{"archived last", []asset.Asset{desk(true, "vip"), desk(false)}, []asset.Line{line("vip"), line("vip"), line("vip")}, []int{1, 0, -1}},
+		{"archived last", []asset.Asset{desk(true, "vip"), desk(false)}, []asset.Line{line("vip"), line("vip"), line("vip")},
+			[]int{1, 0, -1}},
 		{"without columns", []asset.Asset{desk(true), desk(false, "x")}, []asset.Line{line(), {Identification: "other"}}, []int{1, -1}},
 	} {
 		if got, wrong := asset.Match(c.lines, c.there); !slices.Equal(got, c.want) || wrong != nil {

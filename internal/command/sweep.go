@@ -37,7 +37,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	interrupted := s.abandon(ctx, s.now().Add(-2*SendLimit))
 	expired := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
 		now := s.now()
-		return s.Finder.Overdue(ctx, Expiry{AskedAt: now.Add(AskAgain), Before: now.Add(-expiryGrace), Unasked: now.Add(-expiryGrace - askLimit)}, sweepBatch)
+		before := now.Add(-expiryGrace)
+		return s.Finder.Overdue(ctx, Expiry{AskedAt: now.Add(AskAgain), Before: before, Unasked: before.Add(-askLimit)}, sweepBatch)
 	}, expire, "expired")
 	return errors.Join(interrupted, expired)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 )
 
 // NewLogger returns the logger of a configuration, writing to w.
@@ -35,8 +34,8 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// reliedOn are the messages that other programs read in the log: `muster activity verify --heads`, and fail2ban.
-var reliedOn = []string{"activity head", "sign-in refused"}
+// reliedOn reports whether other programs read a message in the log: `muster activity verify --heads`, or fail2ban.
+func reliedOn(message string) bool { return message == "activity head" || message == "sign-in refused" }
 
 // Reliable returns a logger that writes what other programs read also below the level of log.
 func Reliable(log *slog.Logger) *slog.Logger { return slog.New(reliable{log.Handler()}) }
@@ -50,7 +49,7 @@ func (h reliable) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h reliable) Handle(ctx context.Context, r slog.Record) error {
-	if !h.Handler.Enabled(ctx, r.Level) && !slices.Contains(reliedOn, r.Message) {
+	if !h.Handler.Enabled(ctx, r.Level) && !reliedOn(r.Message) {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
