@@ -184,7 +184,7 @@ func TestDevice_PowerCommandsAsk(t *testing.T) {
 	kiosk, person := kiosks.AgentDevice(replica), tenant.Env.Browser(kiosks.Company, account.Admin)
 	person.SignIn(replica.PublicURL())
 	path := replica.PublicURL() + "/devices/" + kiosk.AssetID
-	person.Send(path+"/commands/shutdown_device", url.Values{"once": {resource.NewID()}}).Want(t, 303)
+	person.Send(path+"/commands/shutdown_device", url.Values{"once": {resource.NewID()}}).Want(t, 422)
 	if n := len(kiosks.Client(replica, access.All).History(kiosk.AssetID)); n != 0 {
 		t.Error("a device is turned off without its name")
 	}
