@@ -95,6 +95,9 @@ func TestCommand_RefusedDialogStaysOpen(t *testing.T) {
 		if got := tab.Eval(`document.querySelector("#start_lost_mode-message").value`); got != "Please bring me home" {
 			t.Errorf("%s: the message is %q", at, got)
 		}
+		if got := tab.Eval(`location.pathname + location.search`); got != at {
+			t.Errorf("the page that can be loaded again is %s, want %s", got, at)
+		}
 		if bad := tab.Bad() + tab.Axe(); bad != "" {
 			t.Errorf("%s: %s", at, bad)
 		}

@@ -121,7 +121,7 @@ func (s *Section) command(v *frame.Visit) error {
 // send sends what the form asks for, and leads to the page that shows what became of it.
 func (s *Section) send(v *frame.Visit, d asset.Asset, a action) error {
 	result, err := v.Run(a.Operation, a.arguments(d.ID, v.Form.Get), v.Form.Get(frame.OnceField))
-	back := postedFrom(v, d.ID)
+	back := device{Asset: d, Desk: fromDesk(v)}.home()
 	switch {
 	case fault.CodeOf(err) == fault.Provider: // it was sent, and the page shows that it failed
 		return v.Redirect(back, refused(v, a.Label, a.Arguments.Inputs, err))
@@ -134,26 +134,29 @@ func (s *Section) send(v *frame.Visit, d asset.Asset, a action) error {
 	return v.Redirect(back) // without a message: the page shows the command's status
 }
 
-// postedFrom is the page from which the form was posted.
-func postedFrom(v *frame.Visit, id string) string {
-	return frame.Either(v.Form.Get(deskField) != "", frame.HelpDeskDevicePath(id), frame.DevicePath(id))
+// fromDesk reports whether the form was posted from the help desk.
+func fromDesk(v *frame.Visit) bool { return v.Form.Get(deskField) != "" }
+
+// home is the page that the device's forms lead back to.
+func (d device) home() string {
+	return frame.Either(d.Desk, frame.HelpDeskDevicePath(d.ID), frame.DevicePath(d.ID))
 }
 
 // again shows the page with the action's dialog as the person filled it in, and why nothing was sent.
 func (s *Section) again(v *frame.Visit, a asset.Asset, act action, why frame.Flash) error {
-	shown, onDesk := device{Asset: a, Again: act.Operation, Refused: why}, v.Form.Get(deskField) != ""
+	shown := device{Asset: a, Again: act.Operation, Refused: why, Desk: fromDesk(v)}
 	var err error
 	if shown.standing, err = s.stands(v, a); err != nil {
 		return err
 	}
 	hasDialog := act.asks()
-	if onDesk {
+	if shown.Desk {
 		hasDialog = slices.ContainsFunc(deskActions(shown), func(o action) bool { return o.Operation == act.Operation })
 	}
 	switch {
 	case !hasDialog || s.barred(v, act, a) != "": // the page has no dialog of it, or none any more
-		return v.Redirect(postedFrom(v, a.ID), why)
-	case onDesk:
+		return v.Redirect(shown.home(), why)
+	case shown.Desk:
 		return s.showDesk(v, http.StatusUnprocessableEntity, desk{}, &shown)
 	}
 	return s.show(v, http.StatusUnprocessableEntity, shown)

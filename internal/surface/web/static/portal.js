@@ -629,8 +629,13 @@
       if (over > 0) row.scrollLeft += over;
     }
   };
-  // A dialog whose form was posted and refused is shown again.
-  const showAgain = () => { for (const form of $$("dialog [data-shown]")) open(form.closest("dialog").id); };
+  // A dialog whose form was posted and refused is shown again. The address is that of the page, so that it can be loaded again.
+  const showAgain = () => {
+    for (const form of $$("dialog [data-shown]")) {
+      if (form.dataset.shown) history.replaceState(history.state, "", form.dataset.shown);
+      open(form.closest("dialog").id);
+    }
+  };
   const begin = () => { dressTheme(); tick(); dress(); restoreList(); showTabs(); listen(); showAgain(); };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
 })();
