@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
@@ -227,5 +228,25 @@ func TestSweep_AfterAClockThatWasAhead(t *testing.T) {
 		h.enroll("d2", "")
 		h.serve(h.runner)
 		equal(h, "calls", len(to.all()), 2)
+	})
+}
+
+// An event from a clock that was ahead is not kept longer than those after it: the oldest that is kept says where reading begins.
+func TestSweep_EventsAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		tell := func(device string) {
+			f.enroll(device, "")
+			_, err := f.db.NumberRound(f.Context())
+			f.ok(err)
+		}
+		f.ahead(func() { tell("d1") })
+		f.ok(f.db.Sweep(f.Context()))
+		tell("d2")
+		f.clock.Advance(company.DefaultKeepEvents + time.Minute)
+		tell("d3")
+		f.ok(f.db.Sweep(f.Context()))
+		head, err := f.db.EventHead(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "positions that are kept", words(head.First, head.Last), "3 3")
 	})
 }

@@ -107,15 +107,26 @@ func (db *DB) Sweep(ctx context.Context) error {
 	companies, err := db.Companies(ctx)
 	for _, c := range companies {
 		if err == nil {
-			err = db.sweep(ctx,
-				`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE company_id = ? AND pos > 0 AND at < ? ORDER BY at LIMIT ?)`,
-				c.ID, millis(db.now().Add(-c.KeepEvents)), sweepRows)
+			err = db.sweepEvents(ctx, c.ID, c.KeepEvents)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return db.engine.Shrink(ctx)
+}
+
+// sweepEvents removes the events of a company that are older than it keeps them. One from a clock that was ahead counts as told
+// now: if it stayed when later ones go, a reader would miss those without a word.
+func (db *DB) sweepEvents(ctx context.Context, companyID string, keep time.Duration) error {
+	now := db.now()
+	_, err := db.execRelaxed(ctx, `UPDATE events SET at = ? WHERE company_id = ? AND at > ?`, millis(now), companyID, latest(now))
+	if err != nil {
+		return err
+	}
+	return db.sweep(ctx,
+		`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE company_id = ? AND pos > 0 AND at < ? ORDER BY at LIMIT ?)`,
+		companyID, millis(now.Add(-keep)), sweepRows)
 }
 
 // sweep runs a statement again and again until it removes fewer than sweepRows rows. args end with sweepRows as the limit.
