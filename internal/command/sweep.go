@@ -29,6 +29,9 @@ func (c Command) ExpiresAt() time.Time {
 	return c.Deadline.Add(expiryGrace)
 }
 
+// Expired reports whether a command that is open ends without a word from its device.
+func (c Command) Expired(now time.Time) bool { return !c.Deadline.IsZero() && !now.Before(c.ExpiresAt()) }
+
 // Sweep settles what no call will: an intent whose outcome was never
 // written becomes UNCONFIRMED, and a command past its deadline ends ERROR. It
 // sends nothing. Any number of replicas may sweep at once; call it every few

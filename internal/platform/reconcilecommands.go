@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -63,7 +64,11 @@ func (p *Platform) pollOne(ctx context.Context, c command.Command, denied map[st
 	default: // the platform answered
 	}
 	if err != nil {
-		p.log.WarnContext(ctx, "cannot tell what became of a command", "command", c.ID, "error", err)
+		level := slog.LevelWarn
+		if c.Expired(p.now()) {
+			level = slog.LevelDebug // it is asked each minute
+		}
+		p.log.Log(ctx, level, "cannot tell what became of a command", "command", c.ID, "error", err)
 	}
 	return p.store.Records.SetPolled(ctx, c.ID, p.askNext(c, err == nil && !denied[c.CompanyID]))
 }
@@ -74,21 +79,12 @@ func (p *Platform) askNext(c command.Command, answered bool) time.Time {
 	now, last := p.now(), c.ExpiresAt()
 	next := now.Add(p.cfg.Schedule.after(now.Sub(c.CreatedAt)))
 	switch {
-	case last.IsZero():
-		return next
-	case last.After(now):
-		return earlier(last, next)
-	case !answered:
+	case !answered && c.Expired(now):
 		return now.Add(command.AskAgain)
+	case last.After(now) && last.Before(next):
+		return last
 	}
 	return next
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // resolve brings a command to its end if the vendor knows of one.
