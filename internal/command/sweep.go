@@ -30,7 +30,9 @@ func (c Command) ExpiresAt() time.Time {
 }
 
 // Expired reports whether a command that is open ends without a word from its device.
-func (c Command) Expired(now time.Time) bool { return !c.Deadline.IsZero() && !now.Before(c.ExpiresAt()) }
+func (c Command) Expired(now time.Time) bool {
+	return !c.Deadline.IsZero() && !now.Before(c.ExpiresAt())
+}
 
 // Sweep settles what no call will: an intent whose outcome was never
 // written becomes UNCONFIRMED, and a command past its deadline ends ERROR. It
