@@ -53,7 +53,8 @@ func findHead(ctx context.Context, c conn, companyID, lock string) (activity.Hea
 		return h, err
 	}
 	kept, err := one(ctx, c, into(func(h *activity.Head) []any { return []any{at(&h.Oldest), &h.Sealed} }),
-		`SELECT COALESCE(MIN(e.at), 0), COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
+		`SELECT COALESCE((SELECT MIN(e.at) FROM activity e WHERE e.company_id = ?), 0),
+			COALESCE((SELECT MAX(e.seq) FROM activity e WHERE e.company_id = ? AND e.seq > 0), 0)`, companyID, companyID)
 	h.Oldest, h.Sealed = kept.Oldest, kept.Sealed
 	return h, err
 }
@@ -164,7 +165,7 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			if err != nil {
 				return err
 			}
-			highest := valueIn[int64](ctx, t, `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ?`, companyID)
+			highest := valueIn[int64](ctx, t, `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ? AND e.seq > 0`, companyID)
 			last = max(last, highest, head.Last)
 			if highest > 0 {
 				// A head with a number and no signature is broken: sealers add nothing to it until the end. They would

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
 )
@@ -17,7 +18,12 @@ import (
 // openForm opens a page and returns what a browser posts of the form with an action.
 func (o *office) openForm(t *testing.T, p *servertest.Browser, path, action string) url.Values {
 	t.Helper()
-	root, err := html.Parse(strings.NewReader(o.get(t, p, path, 200)))
+	return formIn(t, o.get(t, p, path, 200), action)
+}
+
+func formIn(t *testing.T, page, action string) url.Values {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,8 +32,29 @@ func (o *office) openForm(t *testing.T, p *servertest.Browser, path, action stri
 			return posted(n)
 		}
 	}
-	t.Fatalf("%s has no form to %s", path, action)
+	t.Fatalf("no form to %s: %s", action, page)
 	return nil
+}
+
+// Another form of the page that is shown after a refusal takes away what the person takes away in it.
+func TestDevice_EditAfterARefusedCommand(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin, a := o.person(t, account.Admin), o.device(t, "d1", "S1", "Phone", o.Policy)
+	edit := "/devices/" + a.ID + "/edit"
+	form := o.openForm(t, admin, "/devices/"+a.ID, edit)
+	form.Set("tags", "x, y")
+	form.Set("user", "Bea")
+	admin.Send(o.base+edit, form).Want(t, 303)
+	refused := admin.Send(o.base+"/devices/"+a.ID+"/commands/wipe_device", url.Values{"confirm": {"another"}}).Want(t, 422)
+	form = formIn(t, string(refused.Body), edit)
+	form.Set("tags", "x")
+	form.Set("user", "")
+	admin.Send(o.base+edit, form).Want(t, 303)
+	got, err := o.DB().Asset(t.Context(), o.Company.ID, a.ID)
+	if err != nil || strings.Join(got.Tags, ",") != "x" || got.CustomData[asset.UserKey] != "" {
+		t.Errorf("tags %v, data %v, %v", got.Tags, got.CustomData, err)
+	}
 }
 
 func attributes(n *html.Node) map[string]string {

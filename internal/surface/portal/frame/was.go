@@ -2,7 +2,6 @@ package frame
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 
 	"github.com/musterhq/muster/internal/access"
@@ -39,12 +38,13 @@ func Set[T any](v *Visit, field string, to *T, value T) {
 func plainText(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r", "")) }
 
 // shownWith is what a form says that its field was shown with: now, or, where the form is
-// shown again with its faults, what it said before; false: it said nothing.
+// shown again with its faults, what it said before; false: it said nothing. The posted form may be
+// another one of the page.
 func (v *Visit) shownWith(name, now string) (string, bool) {
-	if v.Request().Method == http.MethodPost {
-		return v.Was(name)
+	if was, sent := v.Was(name); sent {
+		return was, true
 	}
-	return now, true
+	return now, !v.Form.Has(name)
 }
 
 // Typed is the value of a field: now, or, where the form is shown again with its faults,

@@ -12,7 +12,7 @@
     [...row.querySelectorAll("option")].some((option) => option.selected !== option.defaultSelected);
   // What was changed and not saved stays in this tab, for this version of the
   // policy: a session that ends, or a way back from the review, loses nothing.
-  const kept = "settings:" + form.dataset.kept;
+  const kept = "settings:" + document.documentElement.dataset.user + ":" + form.dataset.kept;
   const controls = () => [...form.elements].filter((c) => c.name.startsWith("s."));
   const keep = () => {
     const changes = controls().filter((c) => (c.type !== "radio" || c.checked) && changed(c.closest("[data-setting]"))).map((c) => [c.name, c.value]);
