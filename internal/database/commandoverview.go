@@ -38,9 +38,10 @@ func (db *DB) Tallies(ctx context.Context, companyID string, policies []string, 
 		append([]any{companyID, millis(since)}, args...)...)
 }
 
-// fromUnfinished selects a company's commands that are not final, by the time of their creation.
+// fromUnfinished selects a company's commands that are not final, by the time of their creation. They are found among those
+// that are open: SQLite, which does not know how few they are, would look at all of the company's.
 const fromUnfinished = ` FROM commands c WHERE c.state IN ('PREPARED', 'SENT', 'UNCONFIRMED')
-	AND c.company_id = ? AND c.created_at >= ? AND c.created_at < ?`
+	AND c.company_id || '' = ? AND c.created_at >= ? AND c.created_at < ?`
 
 // Unfinished implements command.Overview.
 func (db *DB) Unfinished(ctx context.Context, companyID string, policies []string, from, before time.Time, limit int) (int, error) {
@@ -75,7 +76,7 @@ const maxQueue = 10_000
 // Queues counts what of a company is under way, each up to 10,000: commands without a final
 // state, and jobs that are not over.
 func (db *DB) Queues(ctx context.Context, companyID string) (commands, jobs int, err error) {
-	commands, err = value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT id FROM commands WHERE company_id = ? AND `+isOpen+
+	commands, err = value[int](ctx, db.read(), `SELECT COUNT(*) FROM (SELECT id FROM commands WHERE company_id || '' = ? AND `+isOpen+
 		` LIMIT ?) q`, companyID, maxQueue)
 	if err != nil {
 		return 0, 0, err

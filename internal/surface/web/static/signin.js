@@ -16,7 +16,7 @@
       if (!asked || [...form.querySelectorAll("[data-typed]")].some((field) => field.value.trim())) {
         const reply = await (window.portal?.ask ?? fetch)(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form)) });
         if (reply === null) return; // the session has ended, and the page says so
-        const answer = await reply.json();
+        const answer = await reply.json().catch(() => ({}));
         if (!answer.token) {
           problem.textContent = answer.problem || "It did not work. Open the page again.";
           return;
