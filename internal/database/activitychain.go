@@ -165,7 +165,8 @@ func (db *DB) RestartActivity(ctx context.Context, companyID string, after int64
 			if err != nil {
 				return err
 			}
-			highest := valueIn[int64](ctx, t, `SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ? AND e.seq > 0`, companyID)
+			highest := valueIn[int64](ctx, t,
+				`SELECT COALESCE(MAX(e.seq), 0) FROM activity e WHERE e.company_id = ? AND e.seq > 0`, companyID)
 			last = max(last, highest, head.Last)
 			if highest > 0 {
 				// A head with a number and no signature is broken: sealers add nothing to it until the end. They would
