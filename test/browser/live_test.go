@@ -67,6 +67,44 @@ func TestSettings_EditsOutliveSession(t *testing.T) {
 	tab.Sees("h1", "Change settings of Edited")
 }
 
+// Discarding at the last look discards what the tab kept, too.
+func TestSettings_DiscardedAreGone(t *testing.T) {
+	t.Parallel()
+	tenant, _, tab := enter(t, account.Admin)
+	p := tenant.Env.Policy(tenant.Company, "Kiosk", policy.Agent)
+	tab.Go("/policies/" + p.ID)
+	setting := tab.Eval(`document.querySelector("[data-setting] input:not(:checked):not([value=''])").name.slice(2)`)
+	pick(tab, setting, tab.Eval(`document.querySelector("[name='s.`+setting+`']:not(:checked):not([value=''])").value`))
+	tab.Sees("[data-tally]", "1 change")
+	tab.Follow("button[data-review]")
+	tab.Sees("h1", "Review 1 change of Kiosk")
+	tab.Follow("[data-discards]")
+	tab.Sees("[data-tally]", "No changes")
+}
+
+// What changes while boxes are ticked is shown when they are not.
+func TestDeviceList_WaitsForTickedBoxes(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	devices := tenant.Devices(replica, servertest.FullyManaged(), 2)
+	tab.Go("/devices?sort=lastSeen,desc")
+	tab.Waits(`document.documentElement.dataset.live === "on"`)
+	first, oldest := tab.Eval(`document.querySelector("tr[data-row]").id`), devices[0]
+	if first == "row-"+oldest.AssetID {
+		oldest = devices[1]
+	}
+	tab.Eval(`(document.querySelector("input[name=id]").checked = true,
+		window.told = new EventSource("/live?on=assets"), window.told.onmessage = () => { document.body.dataset.told = "yes"; }, "")`)
+	tab.Waits("window.told.readyState === EventSource.OPEN")
+	returns(tenant, oldest)
+	tab.Waits(`document.body.dataset.told === "yes"`)
+	if got := tab.Eval(`document.querySelector("tr[data-row]").id`); got != first {
+		t.Errorf("the first row is %s: the list was replaced while a box was ticked", got)
+	}
+	tab.Eval(`(document.querySelector("input[name=id]").checked = false, "")`)
+	tab.Waits(`document.querySelector("tr[data-row]").id === "row-` + oldest.AssetID + `"`)
+}
+
 // A live update leaves the list's scrolling as it is; while the pointer is on
 // the list no row moves, and a button offers the new order.
 func TestDeviceList_StaysWhileUsed(t *testing.T) {

@@ -2,6 +2,11 @@
 // before it is reviewed. Without this script the form works all the same.
 (() => {
   "use strict";
+  const keptOf = (settings) => "settings:" + document.documentElement.dataset.user + ":" + settings;
+  document.addEventListener("click", (event) => {
+    const discard = event.target.closest?.("[data-discards]");
+    if (discard) sessionStorage.removeItem(keptOf(discard.dataset.discards));
+  });
   const form = document.querySelector("form[data-settings]");
   if (!form) return;
   const tally = form.querySelector("[data-tally]");
@@ -12,7 +17,7 @@
     [...row.querySelectorAll("option")].some((option) => option.selected !== option.defaultSelected);
   // What was changed and not saved stays in this tab, for this version of the
   // policy: a session that ends, or a way back from the review, loses nothing.
-  const kept = "settings:" + document.documentElement.dataset.user + ":" + form.dataset.kept;
+  const kept = keptOf(form.dataset.kept);
   const controls = () => [...form.elements].filter((c) => c.name.startsWith("s."));
   const keep = () => {
     const changes = controls().filter((c) => (c.type !== "radio" || c.checked) && changed(c.closest("[data-setting]"))).map((c) => [c.name, c.value]);

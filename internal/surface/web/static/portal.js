@@ -239,9 +239,14 @@
   const last = new Map();
   // A part whose refresh was answered 403 or 404 has data-gone: it is not fetched again.
   const liveParts = () => $$("[data-live]:not(html, [data-gone])");
+  const timers = new Map();
+  const fetchLater = (id, ms) => {
+    if (!timers.has(id)) timers.set(id, setTimeout(() => { timers.delete(id); fetchAnew(id); }, ms));
+  };
   const fetchAnew = (id) => {
     const part = document.getElementById(id);
-    if (!part || part.dataset.gone !== undefined || part.querySelector("input[type=checkbox]:checked, " + onItsWay)) return;
+    if (!part || part.dataset.gone !== undefined) return;
+    if (part.querySelector("input[type=checkbox]:checked, " + onItsWay)) { fetchLater(id, 1000); return; }
     last.set(id, Date.now());
     const used = part.matches(":hover") || part.contains(document.activeElement);
     if (part.dataset.calm !== undefined && used) updateRows(part);
@@ -308,13 +313,11 @@
     const notice = $(".note", new DOMParser().parseFromString(text, "text/html"));
     if (notice && isShown(notice)) event.preventDefault();
   });
-  const timers = new Map();
   const refresh = (topics) => {
     for (const part of liveParts()) {
       if (topics && !part.dataset.live.split(" ").some((t) => topics.includes(t))) continue;
       const due = (last.get(part.id) ?? 0) + Number(part.dataset.every ?? 0) * 1000 - Date.now();
-      if (due <= 0) fetchAnew(part.id);
-      else if (!timers.has(part.id)) timers.set(part.id, setTimeout(() => { timers.delete(part.id); fetchAnew(part.id); }, due));
+      if (due <= 0) fetchAnew(part.id); else fetchLater(part.id, due);
     }
   };
   const listen = () => {
