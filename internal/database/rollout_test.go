@@ -239,6 +239,7 @@ func TestRollout_Pauses(t *testing.T) {
 		f.release("2.0", 2, 10)
 		watch := func() {
 			f.Helper()
+			f.clock.Advance(rollout.WatchEvery)
 			f.ok(rollout.Watcher{Store: f.db, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler)}.Watch(f.Context()))
 		}
 		begin := func(goal int) error {

@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// WatchEvery is how often rollouts are looked at.
-const WatchEvery = time.Minute
+// WatchEvery is how often rollouts are looked at. One that is done is rarely: its lost devices were silent for a day.
+const (
+	WatchEvery     = time.Minute
+	watchDoneEvery = 10 * WatchEvery
+)
 
 // Watcher moves rollouts on. Several replicas may watch.
 type Watcher struct {
@@ -35,11 +38,17 @@ func (w Watcher) Watch(ctx context.Context) error {
 			ended := r
 			ended.State = Ended
 			err = w.move(ctx, r, ended)
-		default:
+		case r.due(w.Now()):
 			err = w.watch(ctx, r, codes[r.Version])
 		}
 	}
 	return err
+}
+
+// due reports whether it is time to look at all devices again: no replica did so lately.
+func (r Rollout) due(now time.Time) bool {
+	since := now.Sub(r.WatchedAt).Abs()
+	return r.Ring == 0 || since >= watchDoneEvery || r.State == Running && since >= WatchEvery*3/4
 }
 
 func (w Watcher) watch(ctx context.Context, r Rollout, code int64) error {
