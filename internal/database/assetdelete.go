@@ -124,6 +124,12 @@ func scanAny(r row, n int) ([]any, error) {
 	return values, r.Scan(pointers...)
 }
 
+// keepJobResults keeps with their jobs what failed of an asset's commands.
+const keepJobResults = `UPDATE job_devices SET state = m.state, outcome = m.outcome
+	FROM commands m JOIN jobs j ON j.company_id = m.company_id AND j.id = substr(m.idempotency_ref, 5, 26)
+	WHERE m.company_id = ? AND m.asset_id = ? AND m.idempotency_ref LIKE 'job:%' AND m.state <> 'SUCCESS'
+	AND job_devices.job_id = j.id AND m.idempotency_ref = 'job:' || j.id || ':' || job_devices.asset_id`
+
 // deleteAll deletes locked assets with all that is known of them. The rows of agent_devices and
 // device_names stay without an asset: by them, a device that comes back is told that it was ended,
 // and its messages are known to be late. What counts in a limit stays, too.
@@ -142,6 +148,7 @@ func deleteAll(ctx context.Context, t *tx, all []lockedAsset) {
 		} {
 			t.do(ctx, statement, h.id)
 		}
+		t.do(ctx, keepJobResults, h.companyID, h.id)
 		t.do(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id)
 		for _, of := range slices.Backward(ofAsset) {
 			t.do(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id)

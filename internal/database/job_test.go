@@ -28,14 +28,18 @@ import (
 // sender is a channel that counts what each device is sent.
 type sender struct {
 	command.Direct
-	mu   sync.Mutex
-	sent map[string]int // by asset
+	mu      sync.Mutex
+	sent    map[string]int  // by asset
+	receipt command.Receipt // of each; zero: done
 }
 
 func (s *sender) Send(_ context.Context, o command.Order) command.Receipt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent[o.AssetID]++
+	if s.receipt.Code != "" {
+		return s.receipt
+	}
 	return command.Receipt{Code: sent.Done}
 }
 

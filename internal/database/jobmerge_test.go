@@ -8,9 +8,11 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
+	sent "github.com/musterhq/muster/internal/outcome"
 )
 
 // spare imports an asset without a device.
@@ -154,5 +156,35 @@ func TestJob_AtMostOnceOverAMergeOfWhatWasGivenBack(t *testing.T) {
 		j = f.goOn(j, 20, r)
 		equal(f, "ended", string(j.Status)+": "+f.jobCounts(j), "DONE: SUCCESS 1, ERROR 1")
 		equal(f, "sent", fmt.Sprint(s.sent), fmt.Sprint(map[string]int{sent: 1}))
+	})
+}
+
+// What failed stays failed in a job's results after its asset, or the one that it was merged into, is deleted.
+func TestJob_ResultsOutliveAssets(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(3)
+		spare := f.spare("ZZZ old")
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}, receipt: command.Receipt{Code: sent.Accepted}}, nil)
+		_, p := f.jobMaker()
+		j := f.goOn(f.slowJob(r, p), 40, r)
+		equal(f, "sent", string(j.Status)+": "+f.jobCounts(j), "DONE: IN_PROGRESS 3, ERROR 1")
+		merged := f.jobDevice(j, 0)
+		f.ok(f.db.MergeAssets(f.Context(), f.company.ID, spare, merged, nil))
+		for _, name := range []string{words("d", 0), words("d", 1)} {
+			gone := f.observation(name)
+			gone.Gone = true
+			f.observe(gone)
+		}
+		equal(f, "gone", f.jobCounts(j), "IN_PROGRESS 1, ERROR 3")
+		before, err := f.db.JobResults(f.Context(), f.company.ID, j.ID, job.DeviceError, 0, 10)
+		f.ok(err)
+		f.ok(f.db.ArchiveAssets(f.Context(), f.company.ID, []string{spare, f.jobDevice(j, 1)}, true))
+		f.ok(f.db.DeleteAssets(f.Context(), f.company.ID, []string{spare, f.jobDevice(j, 1)}, &keeper{}))
+		equal(f, "deleted", f.jobCounts(j), "IN_PROGRESS 1, ERROR 3")
+		after, err := f.db.JobResults(f.Context(), f.company.ID, j.ID, job.DeviceError, 0, 10)
+		f.ok(err)
+		for i := range before {
+			equal(f, "outcome", after[i].Outcome, before[i].Outcome)
+		}
 	})
 }
