@@ -77,7 +77,8 @@ func TestCommand_RefusedDialogStaysOpen(t *testing.T) {
 	tab.Follow("a[data-open]")
 	device := tab.Path()
 	id := path.Base(device)
-	for n, at := range []string{"/helpdesk?id=" + id, device} {
+	for n, at := range []string{"/helpdesk?id=" + id, device, "/helpdesk?id=" + id, device} {
+		tab.Size([]int64{1440, 390}[n/2], 844)
 		tab.Go(at)
 		tab.Eval(`document.querySelector("#more")?.setAttribute("open", "") ?? ""`)
 		tab.Click("[data-opens=start_lost_mode]")
