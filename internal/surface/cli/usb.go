@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -110,9 +109,7 @@ func (c *USB) Run(env *Env) error {
 			err = &ExitError{1, fmt.Sprintf("%d of %s not provisioned: see what is said of each", view.Failed,
 				phrase.Count(len(results), "device is", "devices are"))}
 		}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed)
-		}}, err
+		return answerf(view, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed), err
 	})
 }
 
