@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -93,10 +94,7 @@ func (s *Server) parseGrant(a authorization) (authorization, error) {
 	if err != nil {
 		return a, &protocolFault{invalidScope, "scope names one that does not exist: see scopes_supported"}
 	}
-	a.Scopes = scopes
-	if scopes == 0 {
-		a.Scopes = reading
-	}
+	a.Scopes = cmp.Or(scopes, reading)
 	return a, nil
 }
 

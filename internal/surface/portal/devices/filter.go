@@ -135,10 +135,7 @@ func (s *Section) saveView(v *frame.Visit) error {
 		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: correct the filter first."})
 	}
 	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(v.Form.Get("name")),
-		Shared: v.Form.Get("shared") != "", CreatedAt: v.Now}
-	if _, query, ok := strings.Cut(l.URL(), "?"); ok {
-		view.Query = query
-	}
+		Shared: v.Form.Get("shared") != "", CreatedAt: v.Now, Query: l.QueryText()}
 	if len(view.Query) > maxViewQuery {
 		return v.Redirect(frame.DevicesPath, frame.Flash{Tone: frame.Bad, Text: "Not saved: the filter is too long. Remove a part of it."})
 	}

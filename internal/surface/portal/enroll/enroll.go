@@ -154,11 +154,10 @@ func arguments(form url.Values) map[string]any {
 	}
 	args["wifiSsid"] = ssid
 	args["wifiHidden"] = form.Get("wifiHidden") != ""
-	if password := form.Get("wifiPassword"); password != "" {
-		args["wifiPassword"] = password
-	}
-	if security := form.Get("wifiSecurity"); security != "" {
-		args["wifiSecurity"] = security
+	for _, name := range []string{"wifiPassword", "wifiSecurity"} {
+		if value := form.Get(name); value != "" {
+			args[name] = value
+		}
 	}
 	return args
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"github.com/a-h/templ"
+	"slices"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
@@ -52,19 +53,11 @@ func (s *Section) tasks(v *frame.Visit) []task {
 		asset.Filter{CompanyID: v.Company.ID, Status: asset.Active, Policies: v.Principal.Policies})
 	tasks[2].Done, tasks[2].Failed = devices > 0, err != nil
 	users, err := s.Users.Users(v.Context(), v.Company.ID)
-	tasks[3].Done, tasks[3].Failed = administrators(users) > 1, err != nil
+	administrators := slices.DeleteFunc(users, func(u account.User) bool { return u.Disabled || !u.Rights.Has(account.ManageUsers) })
+	tasks[3].Done, tasks[3].Failed = len(administrators) > 1, err != nil
 	keys, err := s.Keys.Keys(v.Context(), v.Company.ID)
 	tasks[4].Done, tasks[4].Failed = len(keys) > 0 || v.Company.Settings.OAuthConnections, err != nil
 	return tasks
-}
-
-func administrators(users []account.User) (n int) {
-	for _, u := range users {
-		if !u.Disabled && u.Rights.Has(account.ManageUsers) {
-			n++
-		}
-	}
-	return n
 }
 
 func finished(tasks []task) (n int) {
