@@ -51,10 +51,8 @@ const maxState = 4096
 // beside it, must not be sent to the redirect URI: it is not trusted yet.
 func (s *Server) parseAuthorization(r *http.Request, query url.Values) (authorization, error) {
 	a := authorization{State: query.Get("state"), Query: query}
-	for key, values := range query {
-		if len(values) > 1 && key != "resource" {
-			return authorization{}, &protocolFault{invalidRequest, "the parameter " + knownParameter(key) + " is given twice"}
-		}
+	if twice := givenTwice(query); twice != nil {
+		return authorization{}, twice
 	}
 	client, err := s.client(r, query.Get("client_id"))
 	if err != nil {
@@ -114,14 +112,20 @@ func (s *Server) target(asked []string) (string, bool) {
 	return s.Resource, true
 }
 
-// knownParameter keeps strangers' text out of our own messages.
-func knownParameter(key string) string {
+// givenTwice refuses a parameter that is given twice; resource (RFC 8707) can be. It keeps strangers' text out of our own
+// messages.
+func givenTwice(parameters url.Values) *protocolFault {
 	known := []string{"client_id", "client_secret", "redirect_uri", "response_type", "state", "scope", "code_challenge",
 		"code_challenge_method", "grant_type", "code", "code_verifier", "refresh_token", "token"}
-	if slices.Contains(known, key) {
-		return key
+	for key, values := range parameters {
+		if len(values) > 1 && key != "resource" {
+			if !slices.Contains(known, key) {
+				key = "of unknown name"
+			}
+			return &protocolFault{invalidRequest, "the parameter " + key + " is given twice"}
+		}
 	}
-	return "of unknown name"
+	return nil
 }
 
 // protocolFault is an error of RFC 6749 and its relatives.

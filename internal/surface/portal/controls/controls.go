@@ -103,10 +103,7 @@ func few(v *frame.Visit, all []access.Approver) int {
 			could++
 		}
 	}
-	if could > 1 {
-		return -1
-	}
-	return could
+	return frame.Either(could > 1, -1, could)
 }
 
 // saveRules changes what a person has to approve. What the form was shown with and still has
