@@ -96,11 +96,7 @@ func (c *USB) Run(env *Env) error {
 		if loopback && c.Output == "text" {
 			fmt.Fprintf(env.Out, "%s is a loopback address: a device gets here only through `adb reverse`.\n", settings.PublicURL)
 		}
-		work := tool.Once
-		if c.Watch {
-			work = tool.Watch
-		}
-		results, err := work(ctx)
+		results, err := phrase.Either(c.Watch, tool.Watch, tool.Once)(ctx)
 		if transcript != nil {
 			err = cmp.Or(err, tool.Transcript.Err, transcript.Close())
 		}

@@ -19,8 +19,7 @@ type authorization struct {
 	State       string
 	Challenge   string
 	Scopes      access.Permission // asked for; none asked: the two that read
-	Resource    string
-	Query       url.Values // as it came
+	Query       url.Values        // as it came
 }
 
 // answer is the address to send the browser to, with the issuer in it. A query
@@ -84,8 +83,7 @@ func (s *Server) parseGrant(a authorization) (authorization, error) {
 		return a, &protocolFault{invalidRequest, "code_challenge must be 43 characters of base64url"}
 	}
 	a.Challenge = query.Get("code_challenge")
-	var ok bool
-	if a.Resource, ok = s.target(query["resource"]); !ok {
+	if !s.isTarget(query["resource"]) {
 		return a, &protocolFault{invalidTarget, "resource must be " + s.Resource}
 	}
 	scopes, err := access.ParseScopes(strings.Fields(query.Get("scope")))
@@ -96,20 +94,20 @@ func (s *Server) parseGrant(a authorization) (authorization, error) {
 	return a, nil
 }
 
-// target returns the resource that a request is for: ours, whether it is named
+// isTarget reports whether a request is for our resource, whether it is named
 // (with or without a trailing slash) or, by older clients, left out.
-func (s *Server) target(asked []string) (string, bool) {
+func (s *Server) isTarget(asked []string) bool {
 	for _, resource := range asked {
 		u, err := url.Parse(resource)
 		if err != nil || u.Fragment != "" {
-			return "", false
+			return false
 		}
 		u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host) // RFC 3986, 6.2.2.1
 		if strings.TrimSuffix(u.String(), "/") != s.Resource {
-			return "", false
+			return false
 		}
 	}
-	return s.Resource, true
+	return true
 }
 
 // givenTwice refuses a parameter that is given twice; resource (RFC 8707) can be. It keeps strangers' text out of our own

@@ -47,7 +47,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 
 // grant answers an authenticated client with new tokens.
 func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Client, form url.Values) error {
-	if _, ok := s.target(form["resource"]); !ok {
+	if !s.isTarget(form["resource"]) {
 		return &protocolFault{invalidTarget, "resource must be " + s.Resource}
 	}
 	scopes, err := access.ParseScopes(strings.Fields(form.Get("scope")))

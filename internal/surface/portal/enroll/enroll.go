@@ -66,8 +66,7 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		chosen, _, err = s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{id}, Limit: 1})
 		all = append(all, chosen...)
 	}
-	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}}
-	f.App = s.App()
+	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}, App: s.App()}
 	for i, p := range all {
 		f.Own = f.Own || p.Type == policy.Agent
 		if i == 0 || isChosen(p) || id == "" && f.Policy.VROnly && !p.VROnly {

@@ -94,8 +94,7 @@ func (s *Section) platform(v *frame.Visit, open *company.Signup) error {
 // connect begins the sign-up, or begins it again: an earlier one that was left
 // unfinished can still be finished.
 func (s *Section) connect(v *frame.Visit) error {
-	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID)
-	if err != nil {
+	if _, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID); err != nil {
 		return v.Refused(frame.PlatformPath, err, fault.Refused, fault.Provider)
 	}
 	return v.Redirect(signupPath)
