@@ -192,8 +192,7 @@ func (d *API) enroll(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil || json.Unmarshal(body, &request) != nil {
 		return nil, &protocol.Refusal{Code: protocol.Malformed, Message: "the body must be one JSON object"}
 	}
-	answer, err := d.Service.Enroll(r.Context(), request)
-	return answer, err
+	return d.Service.Enroll(r.Context(), request)
 }
 
 // posted is signed for a call whose body is one JSON object.

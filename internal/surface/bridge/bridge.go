@@ -12,6 +12,7 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -245,11 +246,7 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 		request.Header.Set("Mcp-Protocol-Version", r.revision)
 	}
 	r.mu.Unlock()
-	transport := r.bridge.Transport
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
-	response, err := transport.RoundTrip(request)
+	response, err := cmp.Or(r.bridge.Transport, http.DefaultTransport).RoundTrip(request)
 	if err == nil && response.StatusCode == http.StatusUnauthorized {
 		_ = response.Body.Close() // its text says less than ours
 		return nil, errRefusedKey

@@ -188,10 +188,9 @@ func (c *ActivityRestart) Run(env *Env) error {
 			return answer{}, err
 		}
 		v, err := sealer.Restart(ctx, owner.ID, activity.Target{Kind: activity.Company, ID: owner.ID, Name: owner.Name}, c.Reason)
-		return answer{map[string]any{"company": owner.Slug, "broken": v.Broken, "why": v.Why}, func(w io.Writer) {
-			fmt.Fprintf(w, "The chain of company %s begins again with the entries that it has now. Before: %s (entry %d).\n",
-				owner.Slug, v.Why, v.Broken)
-		}}, err
+		view := map[string]any{"company": owner.Slug, "broken": v.Broken, "why": v.Why}
+		return answerf(view, "The chain of company %s begins again with the entries that it has now. Before: %s (entry %d).\n",
+			owner.Slug, v.Why, v.Broken), err
 	})
 }
 
@@ -225,7 +224,7 @@ type ActivityList struct {
 
 // Validate wants at least one.
 func (c *ActivityList) Validate() error {
-	return cmp.Or(c.within.Validate(), atLeastOne("limit", c.Limit))
+	return cmp.Or(c.within.Validate(), atLeastOne("limit", &c.Limit))
 }
 
 // Run prints the list.
@@ -245,10 +244,7 @@ func (c *ActivityList) Run(env *Env) error {
 // sentence is an entry's sentence, with a mark of what loosens a control.
 func sentence(e activity.Entry) string {
 	s := command.Sentence(e)
-	if s.Loosens {
-		return s.String() + " (LOOSENS)"
-	}
-	return s.String()
+	return s.String() + phrase.Either(s.Loosens, " (LOOSENS)", "")
 }
 
 // who is an actor's name and, of a key, what its text begins with.
@@ -267,24 +263,19 @@ type ActivityExport struct {
 func (c *ActivityExport) Run(env *Env) error {
 	return c.reading(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		filter := c.filter(owner, env.Now())
+		var failed error
 		if c.Format == string(activity.NDJSON) && c.Area == nil {
-			return answer{}, c.chain(ctx, env, admin, filter)
+			keys, err := env.Signer(c.Store, c.KeyFile)
+			if err != nil {
+				return answer{}, err
+			}
+			failed = activity.ExportChain(ctx, admin.Activity, filter.CompanyID, filter.From, keys, env.Out)
+		} else {
+			failed = activity.Export(ctx, admin.Activity, filter, activity.Format(c.Format), env.Out)
 		}
-		if err := activity.Export(ctx, admin.Activity, filter, activity.Format(c.Format), env.Out); err != nil {
-			return answer{}, fmt.Errorf("the export broke off: %w", err)
+		if failed != nil {
+			failed = fmt.Errorf("the export broke off: %w", failed)
 		}
-		return answer{}, nil
+		return answer{}, failed
 	})
-}
-
-// chain exports entries with what verifies them.
-func (c *ActivityExport) chain(ctx context.Context, env *Env, admin *Admin, filter activity.Filter) error {
-	keys, err := env.Signer(c.Store, c.KeyFile)
-	if err != nil {
-		return err
-	}
-	if err := activity.ExportChain(ctx, admin.Activity, filter.CompanyID, filter.From, keys, env.Out); err != nil {
-		return fmt.Errorf("the export broke off: %w", err)
-	}
-	return nil
 }

@@ -50,10 +50,9 @@ func (c *AgentRelease) Run(env *Env) error {
 				r = k // with the time when it was added first
 			}
 		}
-		return answer{viewRelease(r), func(w io.Writer) {
-			fmt.Fprintf(w, "Added version %s (code %d) for %s, signed by %s.\nNo device gets it before `muster agent rollout %s`.\n",
-				r.Version, r.Code, r.Package, r.Signer, r.Version)
-		}}, err
+		return answerf(viewRelease(r),
+			"Added version %s (code %d) for %s, signed by %s.\nNo device gets it before `muster agent rollout %s`.\n",
+			r.Version, r.Code, r.Package, r.Signer, r.Version), err
 	})
 }
 
@@ -100,10 +99,9 @@ type AgentPause struct{ Common }
 func (c *AgentPause) Run(env *Env) error {
 	return c.open(env, Writes, func(ctx context.Context, admin *Admin) (answer, error) {
 		n, err := admin.Rollouts.PauseRollouts(ctx)
-		return answer{map[string]int{"paused": n}, func(w io.Writer) {
-			fmt.Fprintf(w, "Paused %s. Devices that have begun finish; `muster agent rollout VERSION` goes on to the same percentage.\n",
-				phrase.Count(n, "rollout", "rollouts"))
-		}}, err
+		return answerf(map[string]int{"paused": n},
+			"Paused %s. Devices that have begun finish; `muster agent rollout VERSION` goes on to the same percentage.\n",
+			phrase.Count(n, "rollout", "rollouts")), err
 	})
 }
 

@@ -59,11 +59,7 @@ func (c *ApprovalExport) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		file, err := signed.Export()
-		if err == nil {
-			_, err = env.Out.Write(file)
-		}
-		return answer{}, err
+		return answer{}, env.write(signed.Export())
 	})
 }
 
@@ -100,11 +96,7 @@ func (c *ApprovalKeys) Run(env *Env) error {
 			}
 			trust.Keys = append(trust.Keys, trusted(env, keys, u, who, theirs)...)
 		}
-		file, err := trust.Export()
-		if err == nil {
-			_, err = env.Out.Write(file)
-		}
-		return answer{}, err
+		return answer{}, env.write(trust.Export())
 	})
 }
 
@@ -141,10 +133,7 @@ func (c *ApprovalKeys) service(env *Env) ([]string, error) {
 		return nil, err
 	}
 	if signer == nil {
-		if env.Err != nil {
-			fmt.Fprintln(env.Err, "muster: no key file was found: the keys prove who signed, not what the service accepted; "+
-				"give --key-file")
-		}
+		env.warn("no key file was found: the keys prove who signed, not what the service accepted; give --key-file")
 		return []string{}, nil
 	}
 	return signature.ServiceKeys(signer.PublicKeys()), nil
@@ -156,9 +145,7 @@ func trusted(env *Env, keys approval.Passkeys, u account.User, who access.Approv
 	for _, p := range theirs {
 		public, err := keys.PublicKey(p.Credential)
 		if err != nil {
-			if env.Err != nil {
-				fmt.Fprintf(env.Err, "muster: a passkey of %s cannot sign approvals: %s\n", u.Email, err)
-			}
+			env.warn("a passkey of %s cannot sign approvals: %s", u.Email, err)
 			continue
 		}
 		all = append(all, signature.NewTrustedKey(p.ID, public, signature.Person{ID: u.ID, Name: u.Name}, u.Email,

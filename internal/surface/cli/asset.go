@@ -212,9 +212,8 @@ func (c *AssetToken) Run(env *Env) error {
 		}
 		text, made, err := agentdevice.AssetTokens{Store: admin.Identity, Now: env.Now}.Issue(ctx, owner.ID, id, policyID, nil)
 		view := tokenView{text, operation.Timestamp{Time: made.ExpiresAt}, resource.Of(owner.Slug, resource.Policies, made.PolicyID)}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt), text)
-		}}, err
+		return answerf(view, "Token for %s, valid once and until %s; it is not shown again:\n\n%s\n", c.Asset, day(made.ExpiresAt),
+			text), err
 	}))
 }
 
@@ -225,11 +224,6 @@ type AssetMerge struct {
 	New  string `arg:"" help:"The asset whose device it becomes."`
 }
 
-type mergeView struct {
-	Kept   string `json:"kept"`
-	Merged string `json:"merged"`
-}
-
 // Run merges.
 func (c *AssetMerge) Run(env *Env) error {
 	return c.run(env, on((*Admin).asset, c.Kept, func(ctx context.Context, admin *Admin, owner company.Company, kept string) (
@@ -238,9 +232,9 @@ func (c *AssetMerge) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		view := mergeView{resource.Of(owner.Slug, resource.Assets, kept), resource.Of(owner.Slug, resource.Assets, other)}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "%s has the device of %s now.\n", view.Kept, view.Merged)
-		}}, admin.Identity.MergeAssets(ctx, owner.ID, kept, other, nil)
+		view := map[string]string{"kept": resource.Of(owner.Slug, resource.Assets, kept),
+			"merged": resource.Of(owner.Slug, resource.Assets, other)}
+		err = admin.Identity.MergeAssets(ctx, owner.ID, kept, other, nil)
+		return answerf(view, "%s has the device of %s now.\n", view["kept"], view["merged"]), err
 	}))
 }

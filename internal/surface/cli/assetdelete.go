@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -35,10 +34,8 @@ func (c *AssetDelete) Run(env *Env) error {
 			return answer{}, err
 		}
 		err = file.close(admin.Deleter.DeleteAssets(ctx, owner.ID, ids, file))
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s; %s went to %s.\n", phrase.Count(len(ids), "asset", "assets"),
-				phrase.Count(file.rows, "row", "rows"), c.Export)
-		}}, err
+		return answerf(view, "Deleted %s; %s went to %s.\n", phrase.Count(len(ids), "asset", "assets"),
+			phrase.Count(file.rows, "row", "rows"), c.Export), err
 	})
 }
 
@@ -126,8 +123,7 @@ func (c *CompanyDelete) Run(env *Env) error {
 			return answer{}, err
 		}
 		err = kept.close(admin.DeleteCompany(ctx, owner.ID, kept))
-		return answer{deletedCompanyView{owner.PathName(), kept.rows, c.Export}, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s; %s went to %s.\n", owner.PathName(), phrase.Count(kept.rows, "row", "rows"), c.Export)
-		}}, err
+		return answerf(deletedCompanyView{owner.PathName(), kept.rows, c.Export}, "Deleted %s; %s went to %s.\n", owner.PathName(),
+			phrase.Count(kept.rows, "row", "rows"), c.Export), err
 	})
 }

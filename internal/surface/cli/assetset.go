@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -60,10 +58,8 @@ func (c *AssetSet) Run(env *Env) error {
 	return c.run(env, on((*Admin).asset, c.Asset, func(ctx context.Context, admin *Admin, owner company.Company, id string) (
 		answer, error) {
 		changed, err := admin.Editor.EditAsset(ctx, owner.ID, id, e)
-		return answer{changed.Public(), func(w io.Writer) {
-			fmt.Fprintf(w, "%s has the tags %v and is assigned to %s.\n", changed.Identification, changed.Tags,
-				orDash(changed.CustomData[asset.UserKey]))
-		}}, err
+		return answerf(changed.Public(), "%s has the tags %v and is assigned to %s.\n", changed.Identification, changed.Tags,
+			orDash(changed.CustomData[asset.UserKey])), err
 	}))
 }
 
@@ -79,26 +75,23 @@ type AssetArchive struct{ assetsOf }
 // AssetRestore takes archived assets back.
 type AssetRestore struct{ assetsOf }
 
-type archivedView struct {
-	Assets []string `json:"assets"`
-}
-
 // Run archives.
 func (c *AssetArchive) Run(env *Env) error { return c.put(env, true, "Archived") }
 
 // Run restores.
 func (c *AssetRestore) Run(env *Env) error { return c.put(env, false, "Restored") }
 
-// found are the ids of the assets.
-func (c *assetsOf) found(ctx context.Context, admin *Admin, owner company.Company) (ids []string, view archivedView, err error) {
+// found are the ids of the assets, and the JSON that names them.
+func (c *assetsOf) found(ctx context.Context, admin *Admin, owner company.Company) (ids []string, view map[string][]string, err error) {
+	var names []string
 	for _, ref := range c.Assets {
 		id, err := admin.asset(ctx, owner, ref)
 		if err != nil {
-			return nil, view, err
+			return nil, nil, err
 		}
-		ids, view.Assets = append(ids, id), append(view.Assets, resource.Of(owner.Slug, resource.Assets, id))
+		ids, names = append(ids, id), append(names, resource.Of(owner.Slug, resource.Assets, id))
 	}
-	return ids, view, nil
+	return ids, map[string][]string{"assets": names}, nil
 }
 
 func (c *assetsOf) put(env *Env, archive bool, done string) error {
@@ -107,8 +100,7 @@ func (c *assetsOf) put(env *Env, archive bool, done string) error {
 		if err != nil {
 			return answer{}, err
 		}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "%s %s.\n", done, phrase.Count(len(ids), "asset", "assets"))
-		}}, admin.Editor.ArchiveAssets(ctx, owner.ID, ids, archive)
+		err = admin.Editor.ArchiveAssets(ctx, owner.ID, ids, archive)
+		return answerf(view, "%s %s.\n", done, phrase.Count(len(ids), "asset", "assets")), err
 	})
 }

@@ -20,9 +20,9 @@ type Backup struct {
 // Run makes the copy. The key file is not part of it.
 func (c *Backup) Run(env *Env) error {
 	return c.open(env, Reads, func(ctx context.Context, admin *Admin) (answer, error) {
-		return answer{map[string]string{"path": c.To}, func(w io.Writer) {
-			fmt.Fprintf(w, "Copied the database to %s.\nThe key file is not in it: keep a copy of that too, in another place.\n", c.To)
-		}}, admin.Backup(ctx, c.To)
+		return answerf(map[string]string{"path": c.To},
+				"Copied the database to %s.\nThe key file is not in it: keep a copy of that too, in another place.\n", c.To),
+			admin.Backup(ctx, c.To)
 	})
 }
 

@@ -93,6 +93,21 @@ func (e *Env) Input(path string) (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
+// write writes a file to standard output, unless it could not be made.
+func (e *Env) write(file []byte, err error) error {
+	if err == nil {
+		_, err = e.Out.Write(file)
+	}
+	return err
+}
+
+// warn writes a warning in a line of its own.
+func (e *Env) warn(format string, args ...any) {
+	if e.Err != nil {
+		fmt.Fprintf(e.Err, "muster: "+format+"\n", args...)
+	}
+}
+
 // Intent is what a command does with the database.
 type Intent int
 
@@ -147,6 +162,11 @@ func on[T any](find func(a *Admin, ctx context.Context, owner company.Company, r
 		}
 		return work(ctx, admin, owner, found)
 	}
+}
+
+// answerf is the answer that prints a text; as JSON, the view.
+func answerf(view any, format string, args ...any) answer {
+	return answer{view, func(w io.Writer) { fmt.Fprintf(w, format, args...) }}
 }
 
 // list is the answer that prints things: as JSON, the view of each; as text, a table.
@@ -206,9 +226,9 @@ func (c Common) open(env *Env, intent Intent, work func(ctx context.Context, adm
 	if err != nil {
 		return err
 	}
-	if admin.Unproved != "" && env.Err != nil {
-		fmt.Fprintf(env.Err, "muster: what this command records in the activity log has no proof, and `muster activity verify` will "+
-			"report it: %s; set MUSTER_KEY_FILE to the service's key file\n", admin.Unproved)
+	if admin.Unproved != "" {
+		env.warn("what this command records in the activity log has no proof, and `muster activity verify` will report it: %s; set "+
+			"MUSTER_KEY_FILE to the service's key file", admin.Unproved)
 	}
 	result, err := work(ctx, admin)
 	if closing := admin.Close(); err == nil {

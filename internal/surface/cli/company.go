@@ -261,9 +261,7 @@ func (c *CompanySet) Run(env *Env) error {
 			return answer{}, err
 		}
 		for _, rule := range company.Undecidable(changed, people, env.Now()) {
-			if env.Err != nil {
-				fmt.Fprintf(env.Err, "muster: %s\n", rule)
-			}
+			env.warn("%s", rule)
 		}
 		return admin.show(ctx, "Changed", changed, nil)
 	})
@@ -333,7 +331,13 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 	return answer{viewCompany(c, trouble), func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s (%s)\n", verb, c.PathName(), c.Name)
 		row(w, "  enabled", enabled(c.Settings))
-		viewControls(c.Settings.Controls).show(w, c.Settings.Controls.ApproverAge)
+		controls := viewControls(c.Settings.Controls)
+		row(w, "  destructive limit", controls.DestructiveLimit)
+		row(w, "  destructive approval", controls.DestructiveApproval)
+		row(w, "  apply approval", string(controls.ApplyApproval))
+		row(w, "  second person", controls.SecondPerson)
+		row(w, "  approver age", phrase.Span(c.Settings.Controls.ApproverAge))
+		row(w, "  require reason", string(controls.RequireReason))
 		row(w, "  inactive after", phrase.Span(c.InactiveAfter))
 		row(w, "  activity kept", phrase.Span(c.Settings.KeepActivity))
 		row(w, "  commands kept", phrase.Span(c.KeepCommands))
@@ -343,7 +347,10 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 			row(w, "  lost mode", strings.Join([]string{c.Lost.Message, c.Lost.PhoneNumber, c.Lost.Organization}, " · "))
 		}
 		row(w, "  enterprise", enterprise(c, trouble))
-		viewStop(c.Settings.Stop).show(w)
+		if stop := c.Settings.Stop; stop.On() {
+			who := phrase.Either(stop.All, "API keys, connections and the portal", "API keys and connections")
+			row(w, "  stopped", who+": "+stop.Reason)
+		}
 	}}
 }
 

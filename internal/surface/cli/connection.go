@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -101,9 +99,8 @@ func (c OfCompany) changeConnection(env *Env, ref, done string, change func(*oau
 	return c.run(env, on((*Admin).connection, ref, func(ctx context.Context, admin *Admin, owner company.Company, id string) (
 		answer, error) {
 		o, err := admin.Connections.UpdateConnection(ctx, owner.ID, id, change)
-		return answer{viewConnection(o), func(w io.Writer) {
-			fmt.Fprintf(w, "%s connection %s (%s): %s.\n", done, o.ID, o.ClientName, o.Scopes)
-		}}, missing(err, owner.Slug, "connection", ref)
+		return answerf(viewConnection(o), "%s connection %s (%s): %s.\n", done, o.ID, o.ClientName, o.Scopes),
+			missing(err, owner.Slug, "connection", ref)
 	}))
 }
 

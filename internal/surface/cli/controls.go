@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/operation"
-	"github.com/musterhq/muster/internal/phrase"
 )
 
 // ControlFlags change what limits a company's callers, at once.
@@ -76,15 +74,6 @@ func viewControls(c access.Controls) controlsView {
 	}
 }
 
-func (v controlsView) show(w io.Writer, age time.Duration) {
-	row(w, "  destructive limit", v.DestructiveLimit)
-	row(w, "  destructive approval", v.DestructiveApproval)
-	row(w, "  apply approval", string(v.ApplyApproval))
-	row(w, "  second person", v.SecondPerson)
-	row(w, "  approver age", phrase.Span(age))
-	row(w, "  require reason", string(v.RequireReason))
-}
-
 // CompanyStop stops what a company's callers change.
 type CompanyStop struct {
 	Named
@@ -140,11 +129,4 @@ func viewStop(s access.Stop) *stopView {
 		return nil
 	}
 	return &stopView{At: operation.TimestampOf(s.At), Reason: s.Reason, All: s.All}
-}
-
-func (v *stopView) show(w io.Writer) {
-	if v == nil {
-		return
-	}
-	row(w, "  stopped", phrase.Either(v.All, "API keys, connections and the portal", "API keys and connections")+": "+v.Reason)
 }

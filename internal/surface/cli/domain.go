@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/musterhq/muster/internal/account"
@@ -40,8 +38,7 @@ func (c *DomainAdd) Run(env *Env) error {
 	domain := c.normal()
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
 		added := account.Domain{Name: domain, CompanyID: owner.ID, AddedAt: env.Now()}
-		return answer{viewDomain(owner.Slug, added), func(w io.Writer) { fmt.Fprintf(w, "%s belongs to %s.\n", domain, owner.Slug) }},
-			admin.Domains.AddDomain(ctx, added)
+		return answerf(viewDomain(owner.Slug, added), "%s belongs to %s.\n", domain, owner.Slug), admin.Domains.AddDomain(ctx, added)
 	})
 }
 
@@ -57,9 +54,7 @@ func (c *DomainRemove) Run(env *Env) error {
 			err = fault.New(fault.NotFound, "company %s has no domain %s: `muster company domain list --company %s` shows those there are",
 				owner.Slug, domain, owner.Slug)
 		}
-		return answer{domainView{Company: owner.Slug, Domain: domain}, func(w io.Writer) {
-			fmt.Fprintf(w, "%s no longer belongs to %s.\n", domain, owner.Slug)
-		}}, err
+		return answerf(domainView{Company: owner.Slug, Domain: domain}, "%s no longer belongs to %s.\n", domain, owner.Slug), err
 	})
 }
 

@@ -67,10 +67,8 @@ func (c *EnrollmentCreate) Run(env *Env) error {
 			return answer{}, usage(err)
 		}
 		view := createdCode{token.Code, tokenView{token.Text, operation.Timestamp{Time: token.ExpiresAt}, under.PathName()}}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name,
-				day(token.ExpiresAt), token.Text)
-		}}, nil
+		return answerf(view, "Code %s of %s, until %s; the token is not shown again:\n\n%s\n", view.ID, under.Name, day(token.ExpiresAt),
+			token.Text), nil
 	}))
 }
 

@@ -121,9 +121,9 @@ func (d *Admin) connection(ctx context.Context, owner company.Company, ref strin
 		func(o oauth.Connection) bool { return o.ClientName == ref })
 }
 
-// atLeastOne refuses a flag's number below 1.
-func atLeastOne(flag string, n int) error {
-	if n < 1 {
+// atLeastOne refuses a flag's number below 1; nil: the flag is not given.
+func atLeastOne(flag string, n *int) error {
+	if n != nil && *n < 1 {
 		return fmt.Errorf("--%s must be at least 1", flag)
 	}
 	return nil

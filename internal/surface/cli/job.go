@@ -110,20 +110,11 @@ func (c *JobCreate) spec(ctx context.Context, env *Env, admin *Admin, owner comp
 		return spec, &ExitError{Code: usageError, Text: Message(wrong)}
 	}
 	spec.Command, spec.Note = c.Command, note
-	if c.At != nil {
-		spec.At, _ = validate.Time(*c.At)
-	}
-	if c.Rate != nil {
-		if spec.Rate = *c.Rate; spec.Rate < 1 {
-			return spec, &ExitError{Code: usageError, Text: "--rate must be 1 to 600 devices a minute"}
-		}
+	spec.At, _ = validate.Time(deref(c.At))
+	if spec.Rate = deref(c.Rate); c.Rate != nil && spec.Rate < 1 {
+		return spec, &ExitError{Code: usageError, Text: "--rate must be 1 to 600 devices a minute"}
 	}
 	return spec, nil
-}
-
-// planView is the JSON of a plan.
-type planView struct {
-	Devices int `json:"devices"`
 }
 
 // Run makes the job, or only its plan.
@@ -143,19 +134,16 @@ func (c *JobCreate) Run(env *Env) error {
 			return answer{}, usage(err)
 		}
 		if c.Plan {
-			return answer{planView{len(ids)}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s of %s.\n", phrase.Count(len(ids), "device", "devices"), owner.PathName())
-			}}, nil
+			return answerf(map[string]int{"devices": len(ids)}, "%s of %s.\n", phrase.Count(len(ids), "device", "devices"),
+				owner.PathName()), nil
 		}
 		made, err := admin.Jobs.Create(access.WithNote(ctx, spec.Note), operator, spec)
 		if err != nil {
 			return answer{}, err
 		}
 		view, err := admin.jobView(ctx, owner, made, env.Now())
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Job %s: %s of %s, %d a minute, from %s: about %s in all.\n", made.ID, made.Title(), owner.PathName(), made.Rate,
-				day(made.StartsAt), made.Takes())
-		}}, err
+		return answerf(view, "Job %s: %s of %s, %d a minute, from %s: about %s in all.\n", made.ID, made.Title(), owner.PathName(),
+			made.Rate, day(made.StartsAt), made.Takes()), err
 	})
 }
 
@@ -244,19 +232,15 @@ type JobShow struct{ jobOf }
 // Run shows it.
 func (c *JobShow) Run(env *Env) error {
 	return c.reading(env, on((*Admin).job, c.ID, func(ctx context.Context, admin *Admin, owner company.Company, j job.Job) (answer, error) {
-		return admin.jobAnswer(ctx, owner, j, env.Now())
+		view, err := admin.jobView(ctx, owner, j, env.Now())
+		return answer{view, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: %s\n", j.Title(), strings.TrimSuffix(string(view.Status)+", "+j.Why, ", "))
+			row(w, "ASSET", "STATUS", "OUTCOME")
+			for _, r := range view.Results {
+				row(w, r.AssetID, r.Status, orDash(r.Outcome))
+			}
+		}}, err
 	}))
-}
-
-func (a *Admin) jobAnswer(ctx context.Context, owner company.Company, j job.Job, now time.Time) (answer, error) {
-	view, err := a.jobView(ctx, owner, j, now)
-	return answer{view, func(w io.Writer) {
-		fmt.Fprintf(w, "%s: %s\n", j.Title(), strings.TrimSuffix(string(view.Status)+", "+j.Why, ", "))
-		row(w, "ASSET", "STATUS", "OUTCOME")
-		for _, r := range view.Results {
-			row(w, r.AssetID, r.Status, orDash(r.Outcome))
-		}
-	}}, err
 }
 
 // JobPause pauses a job.
@@ -284,6 +268,6 @@ func (c *jobOf) move(env *Env, to job.Status, why string) error {
 			return answer{}, missing(err, owner.Slug, "job", c.ID)
 		}
 		view, err := admin.jobView(ctx, owner, j, env.Now())
-		return answer{view, func(w io.Writer) { fmt.Fprintf(w, "Job %s is %s.\n", j.ID, strings.ToLower(string(view.Status))) }}, err
+		return answerf(view, "Job %s is %s.\n", j.ID, strings.ToLower(string(view.Status))), err
 	}))
 }

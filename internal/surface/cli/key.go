@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -86,10 +85,10 @@ func (c *KeyCreate) permissions() (access.Permission, error) {
 
 // warn says which permissions allow nothing.
 func (c *KeyCreate) warn(env *Env, p access.Permission) {
-	if missing := p.WithImplied() &^ p; env.Err != nil && p.AllowsNothing() {
-		fmt.Fprintf(env.Err, "muster: a key with %s alone allows nothing: it also needs %s\n", p, missing)
-	} else if env.Err != nil && missing != 0 {
-		fmt.Fprintf(env.Err, "muster: some permissions of the key allow nothing without %s\n", missing)
+	if missing := p.WithImplied() &^ p; p.AllowsNothing() {
+		env.warn("a key with %s alone allows nothing: it also needs %s", p, missing)
+	} else if missing != 0 {
+		env.warn("some permissions of the key allow nothing without %s", missing)
 	}
 }
 
@@ -107,9 +106,7 @@ func (c *KeyCreate) Run(env *Env) error {
 		}
 		view := viewKey(key)
 		view.Key = text
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Created key %s (%s) with %s.\nIt is shown this once:\n\n%s\n", key.ID, key.Name, key.Permissions, text)
-		}}, err
+		return answerf(view, "Created key %s (%s) with %s.\nIt is shown this once:\n\n%s\n", key.ID, key.Name, key.Permissions, text), err
 	})
 }
 
@@ -162,9 +159,7 @@ type KeyRevoke struct {
 func (c *KeyRevoke) Run(env *Env) error {
 	return c.run(env, on((*Admin).key, c.Key, func(ctx context.Context, admin *Admin, owner company.Company, id string) (answer, error) {
 		key, err := admin.keys(env).Revoke(ctx, owner.ID, id)
-		return answer{viewKey(key), func(w io.Writer) {
-			fmt.Fprintf(w, "Revoked key %s (%s).\n", key.ID, key.Name)
-		}}, missing(err, owner.Slug, "key", c.Key)
+		return answerf(viewKey(key), "Revoked key %s (%s).\n", key.ID, key.Name), missing(err, owner.Slug, "key", c.Key)
 	}))
 }
 

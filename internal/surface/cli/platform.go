@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
@@ -102,10 +100,8 @@ func (c *CompanyConnect) Run(env *Env) error {
 		if page == "" {
 			return showCompany("Connected", owner, company.Trouble{}), nil
 		}
-		return answer{connectView{viewCompany(owner, company.Trouble{}), page}, func(w io.Writer) {
-			fmt.Fprintf(w, "Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n",
-				owner.Name, c.PublicURL, page)
-		}}, nil
+		return answerf(connectView{viewCompany(owner, company.Trouble{}), page},
+			"Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n", owner.Name, c.PublicURL, page), nil
 	})
 }
 
@@ -164,9 +160,7 @@ func (c *AssetCompanion) Run(env *Env) error {
 		}
 		text, expires, err := agentdevice.Companions{Store: admin.Companions, Now: env.Now}.Issue(ctx, owner.ID, a.ID, a.Device.Epoch)
 		view := companionView{AssetID: a.PathName(), Token: text, ExpiresAt: operation.Timestamp{Time: expires}}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Token for the companion app of %s, valid once and until %s; it is not shown again:\n\n%s\n",
-				a.PathName(), day(expires), text)
-		}}, err
+		return answerf(view, "Token for the companion app of %s, valid once and until %s; it is not shown again:\n\n%s\n",
+			a.PathName(), day(expires), text), err
 	}))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
@@ -168,7 +169,9 @@ type PolicyShow struct{ OfPolicy }
 // Run prints the policy.
 func (c *PolicyShow) Run(env *Env) error {
 	return c.with(env, func(_ context.Context, _ *Admin, _ company.Company, p policy.Policy) (answer, error) {
-		return answer{viewDetail(p), func(w io.Writer) { printDetail(w, p) }}, nil
+		view := policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, operation.TimestampOf(p.CreatedAt),
+			p.Document}
+		return answer{view, func(w io.Writer) { printDetail(w, p) }}, nil
 	})
 }
 
@@ -185,10 +188,7 @@ type PolicySet struct {
 
 // Validate wants a version that there can be.
 func (c *PolicySet) Validate() error {
-	if c.Version != nil {
-		return atLeastOne("version", *c.Version)
-	}
-	return nil
+	return atLeastOne("version", c.Version)
 }
 
 // Run saves the change.
@@ -230,9 +230,8 @@ type PolicyDelete struct{ OfPolicy }
 func (c *PolicyDelete) Run(env *Env) error {
 	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {
 		codes, err := admin.Policies.Delete(ctx, owner.ID, p.ID)
-		return answer{map[string]any{"pathName": p.PathName(), "deleted": true, "codesRevoked": codes}, func(w io.Writer) {
-			fmt.Fprintf(w, "Deleted %s (%s).%s\n", p.PathName(), p.Name, provisioning.Ended(codes, p.Type))
-		}}, err
+		return answerf(map[string]any{"pathName": p.PathName(), "deleted": true, "codesRevoked": codes}, "Deleted %s (%s).%s\n",
+			p.PathName(), p.Name, provisioning.Ended(codes, p.Type)), err
 	})
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,11 +37,6 @@ type policyDetail struct {
 	Group       string               `json:"group"`
 	CreatedAt   *operation.Timestamp `json:"createdAt"`
 	Document    json.RawMessage      `json:"document"`
-}
-
-func viewDetail(p policy.Policy) policyDetail {
-	return policyDetail{viewPolicy(p), p.Description, append([]string{}, p.Labels...), p.Group, operation.TimestampOf(p.CreatedAt),
-		p.Document}
 }
 
 // printDetail shows a policy to people: what is wanted, what the platform
@@ -124,7 +120,7 @@ type PolicyRevisions struct {
 }
 
 // Validate wants at least one.
-func (c *PolicyRevisions) Validate() error { return atLeastOne("limit", c.Limit) }
+func (c *PolicyRevisions) Validate() error { return atLeastOne("limit", &c.Limit) }
 
 // Run prints the revisions.
 func (c *PolicyRevisions) Run(env *Env) error {
@@ -146,10 +142,7 @@ type PolicyDiff struct {
 
 // Validate wants revisions that there can be.
 func (c *PolicyDiff) Validate() error {
-	if c.To != nil && *c.To < 1 {
-		return atLeastOne("to", *c.To)
-	}
-	return atLeastOne("from", c.From)
+	return cmp.Or(atLeastOne("to", c.To), atLeastOne("from", &c.From))
 }
 
 type diffView struct {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -97,11 +96,7 @@ func (c *USB) Run(env *Env) error {
 		if loopback && c.Output == "text" {
 			fmt.Fprintf(env.Out, "%s is a loopback address: a device gets here only through `adb reverse`.\n", settings.PublicURL)
 		}
-		work := tool.Once
-		if c.Watch {
-			work = tool.Watch
-		}
-		results, err := work(ctx)
+		results, err := phrase.Either(c.Watch, tool.Watch, tool.Once)(ctx)
 		if transcript != nil {
 			err = cmp.Or(err, tool.Transcript.Err, transcript.Close())
 		}
@@ -110,9 +105,7 @@ func (c *USB) Run(env *Env) error {
 			err = &ExitError{1, fmt.Sprintf("%d of %s not provisioned: see what is said of each", view.Failed,
 				phrase.Count(len(results), "device is", "devices are"))}
 		}
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed)
-		}}, err
+		return answerf(view, "%d enrolled, %d were enrolled already, %d failed.\n", view.Enrolled, view.Already, view.Failed), err
 	})
 }
 

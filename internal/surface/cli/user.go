@@ -109,7 +109,7 @@ func (c *UserCreate) Run(env *Env) error {
 			return answer{}, err
 		}
 		u, err := admin.people(env).Create(ctx, wanted)
-		return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, "Created user %s (%s).\n", u.Email, u.Role) }}, err
+		return answerf(viewUser(owner.Slug, u), "Created user %s (%s).\n", u.Email, u.Role), err
 	})
 }
 
@@ -159,10 +159,9 @@ func (c oneUser) change(env *Env, sentence string, gone bool, work func(people a
 	return c.run(env, on((*Admin).user, c.User, func(ctx context.Context, admin *Admin, owner company.Company, id string) (answer, error) {
 		u, err := work(admin.people(env), ctx, owner.ID, id)
 		if err != nil || !u.Disabled && !gone {
-			return answer{viewUser(owner.Slug, u), func(w io.Writer) { fmt.Fprintf(w, sentence+".\n", u.Email) }},
-				missing(err, owner.Slug, "user", c.User)
+			return answerf(viewUser(owner.Slug, u), sentence+".\n", u.Email), missing(err, owner.Slug, "user", c.User)
 		}
-		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
+		live, err := admin.keys(env).LiveOf(ctx, u)
 		view := goneView{viewUser(owner.Slug, u), views(live, func(k apikey.Key) string { return k.ID })}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, sentence+".\n", u.Email)

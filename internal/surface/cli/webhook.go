@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 
@@ -83,10 +82,8 @@ func (c *WebhookCreate) Run(env *Env) error {
 		}
 		view := viewWebhook(made)
 		view.Secret = secret
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "Created webhook %s to %s.\nThe receiver verifies signatures with this secret, which is shown this "+
-				"once:\n\n%s\n", made.ID, made.Host(), secret)
-		}}, nil
+		return answerf(view, "Created webhook %s to %s.\nThe receiver verifies signatures with this secret, which is shown this "+
+			"once:\n\n%s\n", made.ID, made.Host(), secret), nil
 	}))
 }
 
@@ -98,7 +95,8 @@ func (c *WebhookList) Run(env *Env) error {
 	return c.reading(env, withHooks(nil, false, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		all, err := hooks.Store.Webhooks(ctx, owner.ID)
 		return list(all, viewWebhook, []string{"ID", "URL", "STATE", "WAITING", "EVENTS", "REASON"}, func(w webhook.Webhook) []string {
-			return []string{w.ID, w.URL, string(w.State), fmt.Sprint(w.Held), webhookEvents(w), orDash(w.Why)}
+			types := cmp.Or(strings.Join(event.Names(w.Events), ", "), "all")
+			return []string{w.ID, w.URL, string(w.State), fmt.Sprint(w.Held), types, orDash(w.Why)}
 		}), err
 	}))
 }
@@ -115,10 +113,6 @@ func withHooks(networks []netip.Prefix, seals bool,
 	}
 }
 
-func webhookEvents(w webhook.Webhook) string {
-	return cmp.Or(strings.Join(event.Names(w.Events), ", "), "all")
-}
-
 // webhookOf is one webhook of a company.
 type webhookOf struct {
 	OfCompany
@@ -130,8 +124,7 @@ func (c *webhookOf) change(env *Env, work func(hooks webhook.Service, ctx contex
 	text string) error {
 	return c.run(env, withHooks(nil, false, func(ctx context.Context, hooks webhook.Service, owner company.Company) (answer, error) {
 		changed, err := work(hooks, ctx, owner.ID, c.ID)
-		return answer{viewWebhook(changed), func(w io.Writer) { fmt.Fprintf(w, "Webhook %s %s.\n", changed.ID, text) }},
-			missing(err, owner.Slug, "webhook", c.ID)
+		return answerf(viewWebhook(changed), "Webhook %s %s.\n", changed.ID, text), missing(err, owner.Slug, "webhook", c.ID)
 	}))
 }
 
@@ -183,9 +176,8 @@ func (c *WebhookTest) Run(env *Env) error {
 		if !tried.Delivered() {
 			err = &ExitError{Code: 1, Text: "the test was not delivered: " + tried.Detail}
 		}
-		return answer{viewDelivery(webhook.Delivery{Attempt: tried}), func(w io.Writer) {
-			fmt.Fprintf(w, "%s: status %d %s\n", outcomeOf(tried), tried.Status, tried.Detail)
-		}}, err
+		return answerf(viewDelivery(webhook.Delivery{Attempt: tried}), "%s: status %d %s\n", outcomeOf(tried), tried.Status,
+			tried.Detail), err
 	}))
 }
 
@@ -240,10 +232,9 @@ func (c *WebhookRotate) Run(env *Env) error {
 		changed, secret, err := hooks.Rotate(ctx, owner.ID, c.ID)
 		view := viewWebhook(changed)
 		view.Secret = secret
-		return answer{view, func(w io.Writer) {
-			fmt.Fprintf(w, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster webhook "+
-				"rotate --finish`. A secret from before an earlier rotation signs no more.\n", changed.ID, secret, phrase.Span(webhook.RotationTime))
-		}}, missing(err, owner.Slug, "webhook", c.ID)
+		return answerf(view, "The new secret of webhook %s is shown this once:\n\n%s\n\nBoth secrets sign for %s, or until `muster "+
+			"webhook rotate --finish`. A secret from before an earlier rotation signs no more.\n", changed.ID, secret,
+			phrase.Span(webhook.RotationTime)), missing(err, owner.Slug, "webhook", c.ID)
 	}))
 }
 

@@ -118,7 +118,7 @@ func (c Consent) allow(w http.ResponseWriter, r *http.Request, a authorization, 
 	code := access.NewSecret("mac_")
 	if err := c.Server.Store.SaveCode(r.Context(), oauth.AuthorizationCode{Hash: access.HashSecret(code), CompanyID: v.User.CompanyID,
 		UserID: v.User.ID, ClientID: a.Client.ID, ClientName: displayName(a.Client), Scopes: chosen, RedirectURI: a.RedirectURI,
-		CodeChallenge: a.Challenge, Resource: a.Resource, ExpiresAt: c.Server.Now().Add(CodeLifetime)}); err != nil {
+		CodeChallenge: a.Challenge, Resource: c.Server.Resource, ExpiresAt: c.Server.Now().Add(CodeLifetime)}); err != nil {
 		return err
 	}
 	c.goOn(w, r, "Access allowed", a.answer(c.Server.Issuer, url.Values{"code": {code}}), a)

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -18,8 +19,7 @@ type authorization struct {
 	State       string
 	Challenge   string
 	Scopes      access.Permission // asked for; none asked: the two that read
-	Resource    string
-	Query       url.Values // as it came
+	Query       url.Values        // as it came
 }
 
 // answer is the address to send the browser to, with the issuer in it. A query
@@ -50,10 +50,8 @@ const maxState = 4096
 // beside it, must not be sent to the redirect URI: it is not trusted yet.
 func (s *Server) parseAuthorization(r *http.Request, query url.Values) (authorization, error) {
 	a := authorization{State: query.Get("state"), Query: query}
-	for key, values := range query {
-		if len(values) > 1 && key != "resource" {
-			return authorization{}, &protocolFault{invalidRequest, "the parameter " + knownParameter(key) + " is given twice"}
-		}
+	if twice := givenTwice(query); twice != nil {
+		return authorization{}, twice
 	}
 	client, err := s.client(r, query.Get("client_id"))
 	if err != nil {
@@ -85,45 +83,47 @@ func (s *Server) parseGrant(a authorization) (authorization, error) {
 		return a, &protocolFault{invalidRequest, "code_challenge must be 43 characters of base64url"}
 	}
 	a.Challenge = query.Get("code_challenge")
-	var ok bool
-	if a.Resource, ok = s.target(query["resource"]); !ok {
+	if !s.isTarget(query["resource"]) {
 		return a, &protocolFault{invalidTarget, "resource must be " + s.Resource}
 	}
 	scopes, err := access.ParseScopes(strings.Fields(query.Get("scope")))
 	if err != nil {
 		return a, &protocolFault{invalidScope, "scope names one that does not exist: see scopes_supported"}
 	}
-	a.Scopes = scopes
-	if scopes == 0 {
-		a.Scopes = reading
-	}
+	a.Scopes = cmp.Or(scopes, reading)
 	return a, nil
 }
 
-// target returns the resource that a request is for: ours, whether it is named
+// isTarget reports whether a request is for our resource, whether it is named
 // (with or without a trailing slash) or, by older clients, left out.
-func (s *Server) target(asked []string) (string, bool) {
+func (s *Server) isTarget(asked []string) bool {
 	for _, resource := range asked {
 		u, err := url.Parse(resource)
 		if err != nil || u.Fragment != "" {
-			return "", false
+			return false
 		}
 		u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host) // RFC 3986, 6.2.2.1
 		if strings.TrimSuffix(u.String(), "/") != s.Resource {
-			return "", false
+			return false
 		}
 	}
-	return s.Resource, true
+	return true
 }
 
-// knownParameter keeps strangers' text out of our own messages.
-func knownParameter(key string) string {
+// givenTwice refuses a parameter that is given twice; resource (RFC 8707) can be. It keeps strangers' text out of our own
+// messages.
+func givenTwice(parameters url.Values) *protocolFault {
 	known := []string{"client_id", "client_secret", "redirect_uri", "response_type", "state", "scope", "code_challenge",
 		"code_challenge_method", "grant_type", "code", "code_verifier", "refresh_token", "token"}
-	if slices.Contains(known, key) {
-		return key
+	for key, values := range parameters {
+		if len(values) > 1 && key != "resource" {
+			if !slices.Contains(known, key) {
+				key = "of unknown name"
+			}
+			return &protocolFault{invalidRequest, "the parameter " + key + " is given twice"}
+		}
 	}
-	return "of unknown name"
+	return nil
 }
 
 // protocolFault is an error of RFC 6749 and its relatives.

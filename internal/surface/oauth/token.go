@@ -47,7 +47,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 
 // grant answers an authenticated client with new tokens.
 func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Client, form url.Values) error {
-	if _, ok := s.target(form["resource"]); !ok {
+	if !s.isTarget(form["resource"]) {
 		return &protocolFault{invalidTarget, "resource must be " + s.Resource}
 	}
 	scopes, err := access.ParseScopes(strings.Fields(form.Get("scope")))
@@ -152,8 +152,7 @@ func (s *Server) readClientForm(w http.ResponseWriter, r *http.Request) (url.Val
 	return form, client, err
 }
 
-// readForm reads a form from the body. It ignores the query, and refuses a parameter that is given twice;
-// resource (RFC 8707) can be.
+// readForm reads a form from the body. It ignores the query, and refuses a parameter that is givenTwice.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *protocolFault) {
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if strings.TrimSpace(strings.ToLower(media)) != "application/x-www-form-urlencoded" {
@@ -163,10 +162,5 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *protocolFaul
 	if err := r.ParseForm(); err != nil {
 		return nil, &protocolFault{invalidRequest, "the body is not a readable form of at most 16 KiB"}
 	}
-	for key, values := range r.PostForm {
-		if len(values) > 1 && key != "resource" {
-			return nil, &protocolFault{invalidRequest, "the parameter " + knownParameter(key) + " is given twice"}
-		}
-	}
-	return r.PostForm, nil
+	return r.PostForm, givenTwice(r.PostForm)
 }

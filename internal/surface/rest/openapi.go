@@ -184,11 +184,16 @@ func asParameter(p operation.Parameter) parameter {
 
 // identity is the JSON of a parameter: equal parameters have the same.
 func identity(p parameter) string {
-	text, err := json.Marshal(p)
+	return string(encoded(p, "the parameter "+p.Name+" cannot be described"))
+}
+
+// encoded is a value as JSON. It panics with the text if there is none: at start, and in the golden's test.
+func encoded(value any, text string) json.RawMessage {
+	written, err := json.Marshal(value)
 	if err != nil {
-		panic("the parameter " + p.Name + " cannot be described: " + err.Error())
+		panic(text + ": " + err.Error())
 	}
-	return string(text)
+	return written
 }
 
 // parameter describes once what several operations take alike, unless another

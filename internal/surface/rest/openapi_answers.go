@@ -81,7 +81,13 @@ func codesOf(o *operation.Operation) []fault.Code {
 // that answer alike share the description.
 func (d *document) refusals(o *operation.Operation) map[string]*response {
 	all := map[string]*response{}
-	for status, r := range d.ownRefusals(o) {
+	for _, code := range codesOf(o) {
+		d.refusal(all, o, string(code), sampleOf(code))
+	}
+	if shapeOf(o.Dialect, fault.InvalidArguments, true) != shapeOf(o.Dialect, fault.InvalidArguments, false) {
+		d.refusal(all, o, "malformed", malformed("the body is not valid JSON in UTF-8 (at byte 17)"))
+	}
+	for status, r := range all {
 		all[status] = d.share(shapeName(r)+status, r)
 	}
 	return all
@@ -127,17 +133,6 @@ func shapeName(r *response) string {
 		return m.Schema.Ref[strings.LastIndexByte(m.Schema.Ref, '/')+1:]
 	}
 	return "Empty"
-}
-
-func (d *document) ownRefusals(o *operation.Operation) map[string]*response {
-	all := map[string]*response{}
-	for _, code := range codesOf(o) {
-		d.refusal(all, o, string(code), sampleOf(code))
-	}
-	if shapeOf(o.Dialect, fault.InvalidArguments, true) != shapeOf(o.Dialect, fault.InvalidArguments, false) {
-		d.refusal(all, o, "malformed", malformed("the body is not valid JSON in UTF-8 (at byte 17)"))
-	}
-	return all
 }
 
 // refusal adds one error to the answers, beside others of its status.
@@ -286,9 +281,7 @@ func sharedHeaders() map[string]parameter {
 func headersOf(o *operation.Operation, status int) map[string]parameter {
 	var names []string
 	switch {
-	case status == http.StatusTooManyRequests:
-		names = append(names, "Retry-After")
-	case status == http.StatusConflict && o.Effect != operation.Reading:
+	case status == http.StatusTooManyRequests, status == http.StatusConflict && o.Effect != operation.Reading:
 		names = append(names, "Retry-After")
 	case status == http.StatusInternalServerError:
 		names = append(names, "X-Request-Id")

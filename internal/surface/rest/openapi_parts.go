@@ -21,11 +21,7 @@ import (
 // of an outcome that is not known.
 func sampleResult(o *operation.Operation, which int) json.RawMessage {
 	if which < len(o.Samples) {
-		text, err := json.Marshal(o.Samples[which])
-		if err != nil {
-			panic("the sample of " + o.Name + " cannot be written: " + err.Error())
-		}
-		return text
+		return encoded(o.Samples[which], "the sample of "+o.Name+" cannot be written")
 	}
 	var b bytes.Buffer
 	writeSample(&b, o.ResultSchema(nil), "", []string{"", "UNCONFIRMED"}[which])
@@ -177,10 +173,7 @@ func (d *document) webhooks() map[string]map[string]*webhook {
 
 // webhook describes one type of event whose body has the schema of a Go type.
 func (d *document) webhook(kind event.Type, text string, of reflect.Type, example event.View) map[string]*webhook {
-	sample, err := json.Marshal(example)
-	if err != nil {
-		panic("the event " + string(kind) + " cannot be described: " + err.Error())
-	}
+	sample := encoded(example, "the event "+string(kind)+" cannot be described")
 	return map[string]*webhook{"post": {
 		Summary: string(kind), Description: text, Tags: []string{tagEvents}, Security: []map[string]any{},
 		Body:      &body{Required: true, Content: map[string]media{jsonType: {Schema: d.named.Result(of), Example: sample}}},

@@ -193,11 +193,7 @@ func plain(text string) string {
 
 // lines is plain for a text of several lines.
 func lines(text string) string {
-	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for i, line := range all {
-		all[i] = plain(line)
-	}
-	return strings.Join(all, "\n")
+	return cli.Visible(strings.NewReplacer("\t", " ", "\r", " ").Replace(strings.TrimSuffix(text, "\n")))
 }
 
 func cut(text string) string {

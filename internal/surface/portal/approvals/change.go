@@ -160,12 +160,8 @@ func (s *Section) changeSteps(v *frame.Visit, r proposal.Review) ([]step, error)
 
 // progress is how many devices have applied a version.
 func progress(applied, devices int, policyID string) step {
-	all := step{text: strconv.Itoa(applied) + " of " + frame.Count(devices, "device has", "devices have") + " applied it",
-		link: frame.PolicyPath(policyID) + "/devices", tone: frame.Warn}
-	if applied == devices {
-		all.tone = frame.OK
-	}
-	return all
+	return step{text: strconv.Itoa(applied) + " of " + frame.Count(devices, "device has", "devices have") + " applied it",
+		link: frame.PolicyPath(policyID) + "/devices", tone: frame.Either(applied == devices, frame.OK, frame.Warn)}
 }
 
 // loosening finds the change of a control that waits for a second administrator.

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,10 +43,8 @@ func (s *Section) decide(find finder, want signature.Decision) frame.Handler {
 			PasskeyID: key.ID, Signed: signed, Verifier: s.Verifier}); err != nil {
 			return s.refused(v, find, m.path, err)
 		}
-		if head.Decision == signature.Decline {
-			return v.Redirect(m.path, frame.Done(m.decline.done))
-		}
-		return v.Redirect(m.path, frame.Done(m.approve.done))
+		taken := frame.Either(head.Decision == signature.Decline, m.decline, m.approve)
+		return v.Redirect(m.path, frame.Done(taken.done))
 	}
 }
 
@@ -71,9 +70,7 @@ func refusals() []fault.Code {
 
 // begin compares what the person typed, and asks for a signature of it.
 func (s *Section) begin(v *frame.Visit, m matter, want signature.Decision) error {
-	if want == "" {
-		want = signature.Decision(v.Form.Get("decision"))
-	}
+	want = cmp.Or(want, signature.Decision(v.Form.Get("decision")))
 	if m.closed == "" {
 		if err := s.admit(v, &m); err != nil {
 			return err

@@ -103,10 +103,7 @@ func few(v *frame.Visit, all []access.Approver) int {
 			could++
 		}
 	}
-	if could > 1 {
-		return -1
-	}
-	return could
+	return frame.Either(could > 1, -1, could)
 }
 
 // saveRules changes what a person has to approve. What the form was shown with and still has
@@ -117,10 +114,7 @@ func (s *Section) saveRules(v *frame.Visit) error {
 		return fault.Invalid("choose which policy changes need approval",
 			fault.Field{Field: "applyApproval", Message: "must be OFF, RISKY or ALL"})
 	}
-	reason := v.Company.Settings.Controls.RequireReason
-	if v.Form.Has("requireReason") {
-		reason = access.ReasonRule(v.Form.Get("requireReason"))
-	}
+	reason := access.ReasonRule(v.Typed("requireReason", string(v.Company.Settings.Controls.RequireReason)))
 	if !slices.Contains(access.ReasonRules(), reason) {
 		return fault.Invalid("choose which calls must give a reason",
 			fault.Field{Field: "requireReason", Message: "must be OFF, DESTRUCTIVE or ALL"})
@@ -186,8 +180,5 @@ func (s *Section) cancel(v *frame.Visit) error {
 		return v.Redirect(pagePath, frame.Flash{Tone: frame.Warn, Text: "There was nothing to cancel any more. " +
 			v.Ended(v.PathValue("id"), "The change took effect, or was canceled.")})
 	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(pagePath, frame.Done("Canceled. Nothing has changed."))
+	return v.Finish(pagePath, err, "Canceled. Nothing has changed.")
 }

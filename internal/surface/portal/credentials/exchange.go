@@ -52,12 +52,12 @@ type made struct {
 }
 
 // serve answers with JSON, or with a problem document.
-func (e *Exchange) serve(handle func(*http.Request) (any, error)) http.HandlerFunc {
+func (e *Exchange) serve(handle func(r *http.Request, requestID string) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := resource.RequestID(r.Header.Get("X-Request-Id"))
 		w.Header().Set("X-Request-Id", id)
 		r.Body = http.MaxBytesReader(w, r.Body, maxExchange)
-		answer, err := handle(r.WithContext(context.WithValue(r.Context(), requestKey{}, id)))
+		answer, err := handle(r, id)
 		status, contentType := http.StatusOK, "application/json"
 		if err != nil {
 			status, contentType = e.problem(r, id, err), "application/problem+json"
@@ -69,8 +69,6 @@ func (e *Exchange) serve(handle func(*http.Request) (any, error)) http.HandlerFu
 		_ = json.NewEncoder(w).Encode(answer) // the program may have gone
 	}
 }
-
-type requestKey struct{}
 
 // problem is the status of an error, which is logged.
 func (e *Exchange) problem(r *http.Request, id string, err error) int {
@@ -94,7 +92,7 @@ func detail(err error) string {
 
 // exchange makes the key that a person allowed, once. A code with a wrong verifier is used
 // up, too.
-func (e *Exchange) exchange(r *http.Request) (any, error) {
+func (e *Exchange) exchange(r *http.Request, requestID string) (any, error) {
 	var given struct{ Code, Verifier string }
 	if err := json.NewDecoder(r.Body).Decode(&given); err != nil {
 		return nil, fault.Invalid("the body must be a JSON object with code and verifier")
@@ -115,12 +113,12 @@ func (e *Exchange) exchange(r *http.Request) (any, error) {
 	if subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(allowed.Challenge)) != 1 {
 		return nil, over
 	}
-	return e.make(r, allowed, over)
+	return e.make(r, requestID, allowed, over)
 }
 
 // make makes the key within what the person may do now, if the session goes on in which
 // they allowed it.
-func (e *Exchange) make(r *http.Request, allowed grant, over error) (any, error) {
+func (e *Exchange) make(r *http.Request, requestID string, allowed grant, over error) (any, error) {
 	var hash account.SessionTokenHash
 	if n, err := hex.Decode(hash[:], []byte(allowed.Session)); err != nil || n != len(hash) {
 		return nil, over
@@ -143,8 +141,7 @@ func (e *Exchange) make(r *http.Request, allowed grant, over error) (any, error)
 		now, _, err := enter(ctx)
 		return now, err
 	})
-	id, _ := r.Context().Value(requestKey{}).(string)
-	ctx := access.WithPermit(access.WithActor(r.Context(), principal.Actor(), id), permit)
+	ctx := access.WithPermit(access.WithActor(r.Context(), principal.Actor(), requestID), permit)
 	key, text, err := e.Keys.CreateForUser(ctx, user, apikey.Request{Name: allowed.Name, Permissions: allowed.Allowed,
 		ExpiresIn: computerKeyLife})
 	if err != nil {
@@ -154,12 +151,11 @@ func (e *Exchange) make(r *http.Request, allowed grant, over error) (any, error)
 }
 
 // revoke ends the key that asks.
-func (e *Exchange) revoke(r *http.Request) (any, error) {
+func (e *Exchange) revoke(r *http.Request, requestID string) (any, error) {
 	principal, err := e.Callers.Authenticate(r.Context(), r.Header.Get("X-API-Key"))
 	if err != nil {
 		return nil, err
 	}
-	id, _ := r.Context().Value(requestKey{}).(string)
-	key, err := e.Keys.Revoke(access.WithActor(r.Context(), principal.Actor(), id), principal.CompanyID, principal.ID)
+	key, err := e.Keys.Revoke(access.WithActor(r.Context(), principal.Actor(), requestID), principal.CompanyID, principal.ID)
 	return map[string]any{"id": key.ID, "revoked": err == nil}, err
 }

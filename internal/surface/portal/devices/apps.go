@@ -107,10 +107,9 @@ func source(constant string) string {
 
 // noApps says why there are no apps to show.
 func noApps(d device) string {
-	if d.Device != nil && d.Device.Management == asset.Agent {
-		return "Our agent does not report apps, and the device's policy names none."
-	}
-	return "The device reports no apps. A policy with installed apps reporting lets it; it names none itself."
+	return frame.Either(d.Device != nil && d.Device.Management == asset.Agent,
+		"Our agent does not report apps, and the device's policy names none.",
+		"The device reports no apps. A policy with installed apps reporting lets it; it names none itself.")
 }
 
 // logs is the tab with the logs that the device uploaded, and the text of the one that

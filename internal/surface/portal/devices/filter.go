@@ -135,10 +135,7 @@ func (s *Section) saveView(v *frame.Visit) error {
 		return v.Redirect(l.URL(), frame.Flash{Tone: frame.Bad, Text: "Not saved: correct the filter first."})
 	}
 	view := asset.SavedView{ID: resource.NewID(), CompanyID: v.Company.ID, UserID: v.User.ID, Name: strings.TrimSpace(v.Form.Get("name")),
-		Shared: v.Form.Get("shared") != "", CreatedAt: v.Now}
-	if _, query, ok := strings.Cut(l.URL(), "?"); ok {
-		view.Query = query
-	}
+		Shared: v.Form.Get("shared") != "", CreatedAt: v.Now, Query: l.QueryText()}
 	if len(view.Query) > maxViewQuery {
 		return v.Redirect(frame.DevicesPath, frame.Flash{Tone: frame.Bad, Text: "Not saved: the filter is too long. Remove a part of it."})
 	}
@@ -164,9 +161,14 @@ func (s *Section) hits(v *frame.Visit, text string) ([]asset.Asset, error) {
 	if a, err := asset.Find(v.Context(), s.Assets, v.Principal, text); err == nil {
 		return []asset.Asset{a}, nil
 	}
-	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
-		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, Text: text},
-		Order:  asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: hits}, Uncounted: true})
+	return s.newest(v, asset.Filter{Text: text}, hits)
+}
+
+// newest are those of a filter's assets that the person may see, the last synchronized first, at most limit.
+func (s *Section) newest(v *frame.Visit, f asset.Filter, limit int) ([]asset.Asset, error) {
+	f.CompanyID, f.Policies = v.Company.ID, v.Principal.Policies
+	found, _, err := s.Assets.Assets(v.Context(), asset.Query{Filter: f, Order: asset.BySyncedAt, Descending: true,
+		Page: operation.PageRequest{Size: limit}, Uncounted: true})
 	return found, err
 }
 

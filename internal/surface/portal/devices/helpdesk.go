@@ -8,7 +8,6 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/surface/web"
 )
@@ -73,21 +72,12 @@ func (s *Section) showDesk(v *frame.Visit, status int, d desk, card *device) err
 // deskHits are the devices with a serial number. Only if there is none, they are those that
 // words find.
 func (s *Section) deskHits(v *frame.Visit, text string) ([]asset.Asset, error) {
-	f := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
-	find := func(f asset.Filter) ([]asset.Asset, error) {
-		found, _, err := s.Assets.Assets(v.Context(), asset.Query{Filter: f, Order: asset.BySyncedAt, Descending: true,
-			Page: operation.PageRequest{Size: maxDesk + 1}, Uncounted: true})
-		return found, err
-	}
 	if asset.IdentityKey(text) != "" {
-		exact := f
-		exact.Serial = text
-		if found, err := find(exact); err != nil || len(found) > 0 {
+		if found, err := s.newest(v, asset.Filter{Serial: text}, maxDesk+1); err != nil || len(found) > 0 {
 			return found, err
 		}
 	}
-	f.Text = text
-	return find(f)
+	return s.newest(v, asset.Filter{Text: text}, maxDesk+1)
 }
 
 // deskActions are what the help desk does to a device: message, lock, lost mode, restart.

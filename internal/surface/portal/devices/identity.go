@@ -2,7 +2,6 @@ package devices
 
 import (
 	"slices"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
@@ -61,16 +60,8 @@ func (s *Section) enrollAgain(v *frame.Visit, d asset.Asset) error {
 	if err != nil {
 		return err
 	}
-	return v.Show("Enroll again", frame.DevicesPath, againPage(v, device{Asset: d}, again{picture, token.ExpiresAt}))
+	return v.Show("Enroll again", frame.DevicesPath, againPage(v, device{Asset: d}, frame.Picture(picture), token.ExpiresAt))
 }
-
-// again is a code that was made for one asset.
-type again struct {
-	png       []byte
-	ExpiresAt time.Time
-}
-
-func (a again) picture() string { return frame.Picture(a.png) }
 
 func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
 

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -75,10 +76,7 @@ func (d device) curl() string { return "/assets/" + d.ID }
 
 // name is what people call it.
 func (d device) name() string {
-	if text := frame.Plain(d.Identification); text != "" {
-		return text
-	}
-	return "Unnamed device"
+	return cmp.Or(frame.Plain(d.Identification), "Unnamed device")
 }
 
 // tab serves one tab of a device's page, whole or its live parts.
@@ -186,10 +184,7 @@ func (s *Section) policyOf(v *frame.Visit, d device) (policy.Policy, error) {
 }
 
 func document(p policy.Policy) json.RawMessage {
-	if p.Document == nil {
-		return json.RawMessage("{}")
-	}
-	return p.Document
+	return frame.Either(p.Document == nil, json.RawMessage("{}"), p.Document)
 }
 
 // advice says what to do about a command whose outcome is unknown.

@@ -66,8 +66,7 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		chosen, _, err = s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{id}, Limit: 1})
 		all = append(all, chosen...)
 	}
-	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}}
-	f.App = s.App()
+	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}, App: s.App()}
 	for i, p := range all {
 		f.Own = f.Own || p.Type == policy.Agent
 		if i == 0 || isChosen(p) || id == "" && f.Policy.VROnly && !p.VROnly {
@@ -154,11 +153,10 @@ func arguments(form url.Values) map[string]any {
 	}
 	args["wifiSsid"] = ssid
 	args["wifiHidden"] = form.Get("wifiHidden") != ""
-	if password := form.Get("wifiPassword"); password != "" {
-		args["wifiPassword"] = password
-	}
-	if security := form.Get("wifiSecurity"); security != "" {
-		args["wifiSecurity"] = security
+	for _, name := range []string{"wifiPassword", "wifiSecurity"} {
+		if value := form.Get(name); value != "" {
+			args[name] = value
+		}
 	}
 	return args
 }

@@ -21,7 +21,10 @@ import (
 func (f *Frame) admitted(route Route) http.Handler {
 	var whole http.Handler
 	whole = f.Sessions.Admit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		held := hold(w, r)
+		held := &held{ResponseWriter: w}
+		if r.Method == http.MethodPost {
+			held.header = maps.Clone(w.Header())
+		}
 		if again := f.visitOnce(held, r, route); again != nil {
 			held.header = nil // it is not sent
 			whole.ServeHTTP(w, again)
@@ -53,11 +56,10 @@ func (f *Frame) visitOnce(w http.ResponseWriter, r *http.Request, route Route) *
 	v.w.Header().Set(userHeader, v.User.ID)
 	permit := access.NewPermit(v.Principal, f.Sessions.Again(r))
 	v.r = v.r.WithContext(access.WithPermit(v.r.Context(), permit))
-	var failed error
 	defer fault.Rescue(v.fail, http.ErrAbortHandler)
-	failed = f.serve(v, route)
-	if !isSecond && r.Method == http.MethodPost && !permit.Used() && f.Stands != nil && permit.Moves() == 0 && !errors.Is(failed, errLate) {
-		if err := f.Stands(v.Context()); err != nil && failed == nil && permit.Moves() == 0 {
+	failed := f.serve(v, route)
+	if !isSecond && r.Method == http.MethodPost && !permit.Used() && permit.Moves() == 0 && !errors.Is(failed, errLate) {
+		if err := v.Stands(); err != nil && failed == nil && permit.Moves() == 0 {
 			failed = err
 		}
 	}
@@ -118,14 +120,6 @@ type held struct {
 	header http.Header // nil: nothing is held
 	status int
 	body   bytes.Buffer
-}
-
-func hold(w http.ResponseWriter, r *http.Request) *held {
-	h := &held{ResponseWriter: w}
-	if r.Method == http.MethodPost {
-		h.header = maps.Clone(w.Header())
-	}
-	return h
 }
 
 // Unwrap is for http.ResponseController.

@@ -121,13 +121,10 @@ func AttentionText(i attention.Item) []activity.Part {
 
 // AttentionUntil says when an item ends without the person.
 func AttentionUntil(i attention.Item, now time.Time) string {
-	switch {
-	case i.Until.IsZero():
+	if i.Until.IsZero() {
 		return ""
-	case i.Kind == attention.Loosening:
-		return "takes effect " + Since(now, i.Until)
 	}
-	return "expires " + Since(now, i.Until)
+	return Either(i.Kind == attention.Loosening, "takes effect ", "expires ") + Since(now, i.Until)
 }
 
 // count serves the count of one place of the page.

@@ -91,10 +91,7 @@ func Caller(kind access.Kind, name, prefix, user string) string {
 	if kind != access.Connection {
 		return "the API key " + Plain(name) + " (" + prefix + "…)"
 	}
-	if user == "" {
-		return "the AI client " + Plain(name)
-	}
-	return "the AI client " + Plain(name) + " of " + Plain(user)
+	return "the AI client " + Plain(name) + Either(user == "", "", " of "+Plain(user))
 }
 
 // Maker names who made a proposal.

@@ -163,8 +163,5 @@ func (s *Section) document(v *frame.Visit, p policy.Policy) error {
 // chosen says whether a revision is marked for comparison: what was compared,
 // else the newest two.
 func chosen(h past, number, compared int, byItself bool) bool {
-	if h.From > 0 {
-		return number == compared
-	}
-	return byItself
+	return frame.Either(h.From > 0, number == compared, byItself)
 }

@@ -38,7 +38,7 @@ func (q queue) url() string {
 }
 
 // proposals lists all proposals of the company.
-func (s *Section) proposals(v *frame.Visit) error {
+func (s *Section) proposals(v *frame.Visit) (err error) {
 	asked := v.Query()
 	q := queue{Waiting: asked.Get("waiting") != ""}
 	query := proposal.Query{Waiting: q.Waiting, Limit: pageSize + 1}
@@ -52,7 +52,6 @@ func (s *Section) proposals(v *frame.Visit) error {
 	if before := v.Numbers["before"]; before > 0 {
 		query.Before = proposal.Position{CreatedAt: time.UnixMilli(before), ID: asked.Get("id")}
 	}
-	var err error
 	if q.Rows, err = s.Reviewer.List(v.Context(), v.Principal, query); err != nil {
 		return err
 	}

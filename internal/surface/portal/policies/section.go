@@ -36,7 +36,7 @@ type Section struct {
 func (s *Section) Routes() []frame.Route {
 	see, edit := account.ViewPolicies, account.ViewPolicies|account.EditPolicies
 	return []frame.Route{
-		{Pattern: "GET /policies", Needs: see, Serve: s.list},
+		{Pattern: "GET /policies", Needs: see, Serve: frame.On(s.read, s.list)},
 		{Pattern: "POST /policies", Needs: create, Serve: s.create},
 		{Pattern: "GET /policies/{id}", Needs: see, Serve: frame.On(s.open, s.settings)},
 		{Pattern: "GET /policies/{id}/revisions", Needs: see, Query: map[string][]string{"from": nil, "to": nil},
@@ -86,9 +86,8 @@ type newForm struct {
 	Open       bool
 }
 
-func (s *Section) read(v *frame.Visit) (table, error) {
-	t := table{List: frame.ParseList(spec(), v.Query()), New: newForm{Type: string(policy.Platform)}}
-	var err error
+func (s *Section) read(v *frame.Visit) (t table, err error) {
+	t = table{List: frame.ParseList(spec(), v.Query()), New: newForm{Type: string(policy.Platform)}}
 	t.Rows, t.Total, err = frame.Paged(&t.List, func(page operation.PageRequest) ([]policy.Policy, int64, error) {
 		return s.Policies.List(v.Context(), v.Principal, policy.Query{
 			Order: policy.Order(t.Sort), Descending: t.Descending, Offset: page.Page * page.Size, Limit: page.Size})
@@ -96,11 +95,7 @@ func (s *Section) read(v *frame.Visit) (table, error) {
 	return t, err
 }
 
-func (s *Section) list(v *frame.Visit) error {
-	t, err := s.read(v)
-	if err != nil {
-		return err
-	}
+func (s *Section) list(v *frame.Visit, t table) error {
 	return v.ShowLive("Policies", frame.PoliciesPath, listPage(v, t), rows(v, t))
 }
 

@@ -86,15 +86,11 @@ func (s *Section) settings(v *frame.Visit, p policy.Policy) error {
 	if v.Partial() {
 		return v.Fragment(heldPart(v, p))
 	}
-	values, err := policy.View(p.Type, p.Document)
-	if err != nil {
-		return err
-	}
-	return v.Show(p.Name, frame.PoliciesPath, settingsPage(v, sheet{Policy: p}, grouped(values)))
+	return s.showSettings(v, p, "", http.StatusOK, "")
 }
 
-// reopen shows the settings with a dialog as the person filled it in, and why it was not saved.
-func (s *Section) reopen(v *frame.Visit, p policy.Policy, dialog string, status int, problem string) error {
+// showSettings shows the settings and, if one is named, a dialog as the person filled it in, with why it was not saved.
+func (s *Section) showSettings(v *frame.Visit, p policy.Policy, dialog string, status int, problem string) error {
 	values, err := policy.View(p.Type, p.Document)
 	if err != nil {
 		return err
@@ -219,12 +215,12 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, dialog string, e policy
 	code := fault.CodeOf(err)
 	switch {
 	case conflicts && dialog != "":
-		return s.reopen(v, c.Current, dialog, http.StatusConflict, fmt.Sprintf("%s saved version %d while you edited version %d. To put "+
-			"yours on it, save again.", authorWord(c.Saved.SavedBy), c.Current.Version, c.Expected))
+		return s.showSettings(v, c.Current, dialog, http.StatusConflict, fmt.Sprintf("%s saved version %d while you edited version %d. "+
+			"To put yours on it, save again.", authorWord(c.Saved.SavedBy), c.Current.Version, c.Expected))
 	case conflicts:
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{Policy: c.Current}, c, e.Changes))
 	case dialog != "" && (code == fault.Refused || code == fault.InvalidArguments):
-		return s.reopen(v, p, dialog, http.StatusUnprocessableEntity, frame.Sentence(fault.From(err).Detail))
+		return s.showSettings(v, p, dialog, http.StatusUnprocessableEntity, frame.Sentence(fault.From(err).Detail))
 	case err != nil:
 		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused, fault.InvalidArguments, fault.Unavailable)
 	}
@@ -258,12 +254,8 @@ func (s *Section) push(v *frame.Visit, p policy.Policy) error {
 // delete deletes the policy.
 func (s *Section) delete(v *frame.Visit, p policy.Policy) error {
 	codes, err := s.Policies.DeleteBy(v.Context(), v.Principal, p.ID)
-	switch fault.CodeOf(err) {
-	case "":
-		return v.Redirect(frame.PoliciesPath, frame.Done("Deleted the policy "+p.Name+"."+provisioning.Ended(codes, p.Type)))
-	case fault.Refused, fault.Unavailable:
-		return v.Redirect(frame.PolicyPath(p.ID), v.Failed(err))
-	default:
-		return err
+	if err != nil {
+		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused, fault.Unavailable)
 	}
+	return v.Redirect(frame.PoliciesPath, frame.Done("Deleted the policy "+p.Name+"."+provisioning.Ended(codes, p.Type)))
 }

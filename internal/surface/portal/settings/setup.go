@@ -2,6 +2,7 @@ package settings
 
 import (
 	"github.com/a-h/templ"
+	"slices"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/asset"
@@ -52,19 +53,11 @@ func (s *Section) tasks(v *frame.Visit) []task {
 		asset.Filter{CompanyID: v.Company.ID, Status: asset.Active, Policies: v.Principal.Policies})
 	tasks[2].Done, tasks[2].Failed = devices > 0, err != nil
 	users, err := s.Users.Users(v.Context(), v.Company.ID)
-	tasks[3].Done, tasks[3].Failed = administrators(users) > 1, err != nil
+	administrators := slices.DeleteFunc(users, func(u account.User) bool { return u.Disabled || !u.Rights.Has(account.ManageUsers) })
+	tasks[3].Done, tasks[3].Failed = len(administrators) > 1, err != nil
 	keys, err := s.Keys.Keys(v.Context(), v.Company.ID)
 	tasks[4].Done, tasks[4].Failed = len(keys) > 0 || v.Company.Settings.OAuthConnections, err != nil
 	return tasks
-}
-
-func administrators(users []account.User) (n int) {
-	for _, u := range users {
-		if !u.Disabled && u.Rights.Has(account.ManageUsers) {
-			n++
-		}
-	}
-	return n
 }
 
 func finished(tasks []task) (n int) {
@@ -101,8 +94,7 @@ func (s *Section) platform(v *frame.Visit, open *company.Signup) error {
 // connect begins the sign-up, or begins it again: an earlier one that was left
 // unfinished can still be finished.
 func (s *Section) connect(v *frame.Visit) error {
-	_, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID)
-	if err != nil {
+	if _, err := s.Platform.StartSignup(v.Context(), v.Company.ID, v.Session.ID); err != nil {
 		return v.Refused(frame.PlatformPath, err, fault.Refused, fault.Provider)
 	}
 	return v.Redirect(signupPath)

@@ -59,8 +59,7 @@ func (s *Section) system(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	trouble := frame.TroubleOf(v)
-	return v.Show("System", frame.SettingsPath, systemPage(v, state, trouble))
+	return v.Show("System", frame.SettingsPath, systemPage(v, state, frame.TroubleOf(v)))
 }
 
 // bytesText is a number of bytes for people, in binary units.

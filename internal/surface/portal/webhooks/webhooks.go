@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/account"
@@ -74,14 +75,11 @@ func (s *Section) list(v *frame.Visit) error {
 // newRow is a webhook with its attempts, the newest first.
 func newRow(w webhook.Webhook, attempts []webhook.Attempt) row {
 	r := row{Webhook: w}
-	for i, a := range attempts {
-		if i == 0 {
-			r.Last = a
-		}
-		if !a.Delivered() {
-			r.Failure = a
-			break
-		}
+	if len(attempts) > 0 {
+		r.Last = attempts[0]
+	}
+	if i := slices.IndexFunc(attempts, func(a webhook.Attempt) bool { return !a.Delivered() }); i >= 0 {
+		r.Failure = attempts[i]
 	}
 	return r
 }
@@ -142,10 +140,7 @@ func waitingText(w webhook.Webhook) string {
 }
 
 func outcome(a webhook.Attempt) (frame.Tone, string) {
-	if a.Delivered() {
-		return frame.OK, "Delivered"
-	}
-	return frame.Bad, "Failed"
+	return frame.Either(a.Delivered(), frame.OK, frame.Bad), frame.Either(a.Delivered(), "Delivered", "Failed")
 }
 
 // detailOf says what came back. The receiver has a part in it.
