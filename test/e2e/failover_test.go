@@ -46,7 +46,7 @@ type keyedOrder struct {
 }
 
 // finish repeats the request until then. It returns how long that took, and
-// whether the answer says what became of the command.
+// whether the answer says that the command was sent.
 func (o keyedOrder) finish(t *testing.T) (took time.Duration, known bool) {
 	begun := time.Now()
 	for {
@@ -61,7 +61,7 @@ func (o keyedOrder) finish(t *testing.T) (took time.Duration, known bool) {
 		case answer.Status == http.StatusOK || answer.Status == http.StatusAccepted: // UNCONFIRMED
 			return time.Since(begun), answer.Status == http.StatusOK
 		case answer.Status == http.StatusUnprocessableEntity && strings.Contains(string(answer.Body), "already failed"):
-			return time.Since(begun), true // the device, lost already, reported so before the request was answered
+			return time.Since(begun), false // the device, lost already, reported so, or the attempt before ended before it sent
 		case answer.Status != http.StatusServiceUnavailable && answer.Status != http.StatusConflict:
 			t.Errorf("%s: %d %s", o.name, answer.Status, answer.Body)
 			return 0, false
