@@ -9,31 +9,26 @@ import (
 )
 
 // ForgetActivity implements activity.ChainStore.
-func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int,
-	seal activity.Seal) (removed int, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		removed = 0
+func (db *DB) ForgetActivity(ctx context.Context, companyID string, before time.Time, limit int, seal activity.Seal) (int, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (removed int, err error) {
 		head, err := lockHead(ctx, t, companyID)
 		if err == nil {
 			err = seal.Check(head)
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
-		oldest, err := list(ctx, t, into(func(l *link) []any { return []any{&l.seq, &l.at, &l.hash} }),
+		oldest := listed(ctx, t, into(func(l *link) []any { return []any{&l.seq, &l.at, &l.hash} }),
 			`SELECT e.seq, e.at, e.hash FROM activity e WHERE e.company_id = ? AND e.seq > 0 ORDER BY e.seq LIMIT ?`, companyID, limit)
-		if err == nil {
-			removed, err = outdated(ctx, t, companyID, head.First, millis(before), oldest)
-		}
+		removed, err = outdated(ctx, t, companyID, head.First, millis(before), oldest)
 		if err != nil || removed == 0 {
-			return err
+			return removed, err
 		}
 		last := oldest[removed-1]
 		head.First, head.Anchor = last.seq+1, last.hash
 		t.do(ctx, `DELETE FROM activity WHERE company_id = ? AND seq > 0 AND seq < ?`, companyID, head.First)
-		return saveHead(ctx, t, head, seal.Sign)
+		return removed, saveHead(ctx, t, head, seal.Sign)
 	})
-	return removed, err
 }
 
 // outdated counts the oldest entries, from the first of the chain, that are older than a

@@ -80,9 +80,7 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 		o.AssetID, o.AssetEpoch, o.Code = token.assetID, token.epoch, token.Code
 		if e.Former != "" {
 			id, epoch, err := formerAsset(ctx, t, got.CompanyID, e)
-			if err != nil {
-				return nil, err
-			}
+			t.check(err)
 			if token.assetID == "" { // else a person has decided
 				o.AssetID, o.AssetEpoch = id, epoch
 			}

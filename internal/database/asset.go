@@ -129,9 +129,7 @@ func insertAssets(ctx context.Context, t *tx, assets []asset.Asset, counts count
 		row := Searchable{Identification: a.Identification, Specifications: encodeSome(a.Specifications), Tags: encodeSome(a.Tags),
 			Custom: encodeSome(a.CustomData), Status: asset.Pending}
 		found, err := row.Findable()
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		changes.change(a.CompanyID, a.ID, "", found.Terms)
 		args = append(args, a.ID, a.CompanyID, string(asset.Pending), a.Identification, millis(a.SyncedAt), millis(a.CreatedAt),
 			a.Identification != "", asset.IdentityKey(a.Specifications["serialNumber"]), asset.IdentityKey(a.Specifications["brand"]),

@@ -36,7 +36,7 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 		}
 		all := make([]lockedAsset, len(ids))
 		for i, id := range ids {
-			h, _, err := holdAsset(ctx, t, companyID, id)
+			h, _, err := holdAsset(ctx, t, companyID, id, nil)
 			if err == nil {
 				err = deletable(h.identification, h.status == archived)
 			}
@@ -45,15 +45,7 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 			}
 			all[i] = h
 		}
-		if err := exporter.Begin(); err != nil {
-			return err
-		}
-		for _, h := range all {
-			if err := exportAsset(ctx, t, h.id, exporter); err != nil {
-				return err
-			}
-		}
-		if err := exporter.Commit(); err != nil {
+		if err := exportAssets(ctx, t, ids, exporter); err != nil {
 			return err
 		}
 		deleteAll(ctx, t, all)
@@ -79,24 +71,23 @@ func (db *DB) ExportAsset(ctx context.Context, companyID, id string, exporter du
 		if err != nil {
 			return err
 		}
-		if err := exporter.Begin(); err != nil {
-			return err
-		}
-		if err := exportAsset(ctx, c, id, exporter); err != nil {
-			return err
-		}
-		return exporter.Commit()
+		return exportAssets(ctx, c, []string{id}, exporter)
 	})
 }
 
-// exportAsset keeps every row of an asset.
-func exportAsset(ctx context.Context, c conn, id string, exporter durable.RowExporter) error {
-	for _, of := range ofAsset {
-		if err := keepRows(ctx, c, of.table, of.where+` ORDER BY `+of.key, id, exporter.Keep); err != nil {
-			return err
+// exportAssets keeps every row of some assets.
+func exportAssets(ctx context.Context, c conn, ids []string, exporter durable.RowExporter) error {
+	if err := exporter.Begin(); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		for _, of := range ofAsset {
+			if err := keepRows(ctx, c, of.table, of.where+` ORDER BY `+of.key, id, exporter.Keep); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return exporter.Commit()
 }
 
 // keepRows keeps rows of a table by their columns.
@@ -167,14 +158,10 @@ func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string,
 		t.check(holdCompany(ctx, t, companyID)) // an import holds assets in another order
 		counts := counts{}
 		for _, id := range ids {
-			h, _, err := holdAsset(ctx, t, companyID, id)
-			if err != nil {
-				return err
-			}
+			h, _, err := holdAsset(ctx, t, companyID, id, nil)
+			t.check(err)
 			h.count(counts, -1)
-			if err := h.setArchived(archive); err != nil {
-				return err
-			}
+			t.check(h.setArchived(archive))
 			h.count(counts, 1)
 			t.check(h.save(ctx, t))
 			t.changed(companyID, "asset", id)

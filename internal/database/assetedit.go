@@ -14,10 +14,7 @@ import (
 // EditAsset implements asset.Editor.
 func (db *DB) EditAsset(ctx context.Context, companyID, id string, e asset.Edit) (asset.Asset, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (asset.Asset, error) {
-		h, before, err := holdAsset(ctx, t, companyID, id)
-		if err == nil && !h.within(e.Policies) {
-			err = fault.New(fault.NotFound, "no such asset")
-		}
+		h, before, err := holdAsset(ctx, t, companyID, id, e.Policies)
 		if err != nil {
 			return asset.Asset{}, err
 		}
@@ -29,13 +26,15 @@ func (db *DB) EditAsset(ctx context.Context, companyID, id string, e asset.Edit)
 	})
 }
 
-// holdAsset locks an asset of a company and reads it.
-func holdAsset(ctx context.Context, t *tx, companyID, id string) (lockedAsset, asset.Asset, error) {
+// holdAsset locks an asset of a company and reads it. It fails with fault.NotFound, also if a caller
+// who is limited to policies may not see the asset; nil: no limit.
+func holdAsset(ctx context.Context, t *tx, companyID, id string, policies []string) (lockedAsset, asset.Asset, error) {
 	h, err := hold(ctx, t, id)
-	if err != nil {
-		return h, asset.Asset{}, err
-	}
+	t.check(err)
 	a, err := findAsset(ctx, t, companyID, id)
+	if err == nil && !h.within(policies) {
+		err = fault.New(fault.NotFound, "no such asset")
+	}
 	return h, a, err
 }
 
@@ -102,13 +101,9 @@ func (h lockedAsset) keepEdit(ctx context.Context, t *tx, before, after *labels)
 
 // LastEdit implements asset.Undoer.
 func (db *DB) LastEdit(ctx context.Context, companyID, id string) (ref string, at time.Time, err error) {
-	type edit struct {
-		ref string
-		at  time.Time
-	}
-	e, _, err := maybe(one(ctx, db.read(), into(func(e *edit) []any { return []any{&e.ref, (*moment)(&e.at)} }),
+	_, _, err = maybe(one(ctx, db.read(), func(r row) (none struct{}, err error) { return none, r.Scan(&ref, (*moment)(&at)) },
 		`SELECT ref, at FROM asset_edits WHERE asset_id = ? AND company_id = ?`, id, companyID))
-	return e.ref, e.at, err
+	return ref, at, err
 }
 
 // EditedBy implements asset.Undoer.
@@ -120,10 +115,7 @@ func (db *DB) EditedBy(ctx context.Context, companyID, ref string) ([]string, er
 // UndoEdit implements asset.Undoer.
 func (db *DB) UndoEdit(ctx context.Context, companyID, id, ref string, within time.Duration, policies []string) (asset.Asset, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (asset.Asset, error) {
-		h, now, err := holdAsset(ctx, t, companyID, id)
-		if err == nil && !h.within(policies) {
-			err = fault.New(fault.NotFound, "no such asset")
-		}
+		h, now, err := holdAsset(ctx, t, companyID, id, policies)
 		if err != nil {
 			return asset.Asset{}, err
 		}

@@ -25,29 +25,29 @@ type assetQuery struct {
 }
 
 // conditions are conditions on an asset's row, and on when its device was last heard of.
-type conditions struct{ row, seen arm }
+type conditions struct{ row, seen part }
 
-func (c conditions) none() bool { return c.row.where == "" && c.seen.where == "" }
+func (c conditions) none() bool { return c.row.text == "" && c.seen.text == "" }
 
 // onAssets are the conditions for a statement that reads assets. A device that was heard of has
 // an epoch, which no index has: PostgreSQL would read an index that has all else as a whole.
-func (c conditions) onAssets() arm {
-	if c.seen.where == "" {
+func (c conditions) onAssets() part {
+	if c.seen.text == "" {
 		return c.row
 	}
-	where := ` AND epoch > 0` + strings.ReplaceAll(c.seen.where, ` at `,
+	where := ` AND epoch > 0` + strings.ReplaceAll(c.seen.text, ` at `,
 		` (SELECT s.at FROM asset_contacts s WHERE s.asset_id = assets.id) `)
-	return arm{c.row.where + where, slices.Concat(c.row.args, c.seen.args)}
+	return part{c.row.text + where, slices.Concat(c.row.args, c.seen.args)}
 }
 
 // onContacts are the conditions for a statement that reads asset_contacts. A join would have
 // PostgreSQL read both tables at times.
-func (c conditions) onContacts(companyID string) arm {
-	if c.row.where == "" {
+func (c conditions) onContacts(companyID string) part {
+	if c.row.text == "" {
 		return c.seen
 	}
-	return arm{c.seen.where + ` AND (SELECT TRUE FROM assets WHERE assets.company_id = ? AND assets.id = asset_contacts.asset_id` +
-		c.row.where + `)`, slices.Concat(c.seen.args, []any{companyID}, c.row.args)}
+	return part{c.seen.text + ` AND (SELECT TRUE FROM assets WHERE assets.company_id = ? AND assets.id = asset_contacts.asset_id` +
+		c.row.text + `)`, slices.Concat(c.seen.args, []any{companyID}, c.row.args)}
 }
 
 // newAssetQuery makes the statements of a filter. What only managed devices have
@@ -66,7 +66,7 @@ func newAssetQuery(f asset.Filter) assetQuery {
 
 func (q *assetQuery) and(text string, args ...any) {
 	q.asked++
-	q.where.row.where += text
+	q.where.row.text += text
 	q.where.row.args = append(q.where.row.args, args...)
 }
 
@@ -214,7 +214,7 @@ func (q *assetQuery) messages(can bool) {
 func (q *assetQuery) seen(text string, at int64) {
 	q.Enrolled = true
 	q.asked++
-	q.where.seen.where += text
+	q.where.seen.text += text
 	q.where.seen.args = append(q.where.seen.args, at)
 	var texts []string
 	var args []any

@@ -113,7 +113,7 @@ func (q assetQuery) filter() (string, []any) {
 		text += enrolledOnly
 	}
 	only, policies := ofPolicies(`policy_id`, onlyPolicies(q.Filter))
-	return text + only + where.where, slices.Concat(args, policies, where.args)
+	return text + only + where.text, slices.Concat(args, policies, where.args)
 }
 
 // placeColumn is what an asset is ordered by.

@@ -222,7 +222,7 @@ func lineFault(err error) string {
 
 // reimport writes what a line changes, and returns the asset before and after it.
 func reimport(ctx context.Context, t *tx, l asset.Line, seen asset.Asset, counts counts) (before, after asset.Asset, err error) {
-	h, before, err := holdAsset(ctx, t, seen.CompanyID, seen.ID)
+	h, before, err := holdAsset(ctx, t, seen.CompanyID, seen.ID, nil)
 	if err != nil {
 		return before, after, err
 	}

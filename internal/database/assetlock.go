@@ -64,9 +64,7 @@ func (h lockedAsset) claim() asset.Claim {
 func (h lockedAsset) save(ctx context.Context, t *tx) error {
 	found, err := Searchable{Identification: h.identification, Specifications: h.specifications, Tags: h.tags, Custom: h.custom,
 		Status: h.status, Management: asset.Management(h.management), Reported: h.reported}.Findable()
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	changes := &termChanges{}
 	changes.change(h.companyID, h.id, h.terms, found.Terms)
 	values := append(h.fields(), found.Terms, found.patch, found.battery, found.compliant)
@@ -105,9 +103,7 @@ func (h lockedAsset) tellLost(ctx context.Context, t *tx) error {
 		changed.Status, by = event.On, command.StartLostMode
 	}
 	open, err := openOf(ctx, t, h.id, "")
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	for _, c := range open {
 		if c.Type == by {
 			changed.RequestID = c.RequestID
@@ -163,22 +159,20 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string) (map[string]tim
 // MarkInactive makes up to limit devices INACTIVE that were neither synchronized nor seen since silentSince.
 // It returns how many. A contact that was noted while the clock was ahead counts as one of now.
 func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
-	now, marked := db.now(), 0
+	now := db.now()
 	if err := db.exec(ctx, `UPDATE asset_contacts SET at = ?
 		WHERE company_id = ? AND status IN ('ACTIVE', 'SYNCHRONIZING') AND at > ?`, millis(now), companyID, latest(now)); err != nil {
 		return 0, err
 	}
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		marked = 0
+	return written(ctx, db, func(ctx context.Context, t *tx) (marked int, err error) {
 		for _, status := range []asset.Status{asset.Active, asset.Synchronizing} {
 			marked += markInactive(ctx, t, companyID, status, silentSince, latest(now), limit-marked)
 		}
 		if marked > 0 {
 			t.changed(companyID, "asset", "")
 		}
-		return nil
+		return marked, nil
 	})
-	return marked, err
 }
 
 func markInactive(ctx context.Context, t *tx, companyID string, status asset.Status, silentSince time.Time, believed int64,

@@ -178,12 +178,6 @@ func (db *DB) assetPage(ctx context.Context, c conn, q asset.Query, where condit
 	return page, err
 }
 
-// arm is a condition whose rows an index holds in the order asked for.
-type arm struct {
-	where string
-	args  []any
-}
-
 // byID is the order of what has no time of last contact.
 const byID asset.Order = "id"
 
@@ -204,7 +198,7 @@ func pageIDs(d engine.Dialect, q asset.Query, where conditions, descending bool)
 	arms := arms(q)
 	texts, args := []string{}, []any{}
 	for _, a := range arms {
-		text := `SELECT ` + columns + from + ` WHERE company_id = ?` + a.where + more.where
+		text := `SELECT ` + columns + from + ` WHERE company_id = ?` + a.text + more.text
 		if len(arms) > 1 {
 			text = d.Arm(text, order)
 		}
@@ -222,23 +216,23 @@ func orderColumn(o asset.Order) string {
 		asset.ByCreatedAt: "created_at", asset.ByLastSeenAt: "at"}[o], "synced_at")
 }
 
-// arms splits a filter into conditions that an index holds in the order.
-func arms(q asset.Query) []arm {
+// arms splits a filter into conditions, of each of which an index holds the rows in the order asked for.
+func arms(q asset.Query) []part {
 	policies := onlyPolicies(q.Filter)
 	statuses := armStatuses(q, policies != nil)
 	if policies == nil {
 		return statuses
 	}
-	var all []arm
+	var all []part
 	if len(policies)*len(statuses) > maxArms {
 		for _, s := range armStatuses(q, false) {
-			all = append(all, arm{s.where + ` AND policy_id IN (` + marks(len(policies)) + `)`, append(s.args, anys(policies)...)})
+			all = append(all, part{s.text + ` AND policy_id IN (` + marks(len(policies)) + `)`, append(s.args, anys(policies)...)})
 		}
 		return all
 	}
 	for _, p := range policies {
 		for _, s := range statuses {
-			all = append(all, arm{` AND policy_id <> '' AND policy_id = ?` + s.where, append([]any{p}, s.args...)})
+			all = append(all, part{` AND policy_id <> '' AND policy_id = ?` + s.text, append([]any{p}, s.args...)})
 		}
 	}
 	return all
@@ -256,7 +250,7 @@ var (
 // armStatuses are the conditions on the status: one if an index holds the order of all,
 // else one for each status that there may be. Only managed devices have a policy or a
 // last contact.
-func armStatuses(q asset.Query, limited bool) []arm {
+func armStatuses(q asset.Query, limited bool) []part {
 	statuses, managed := slices.Concat(enrolledStatuses, otherStatuses), q.Enrolled || limited || q.Order == asset.ByLastSeenAt
 	switch {
 	case q.Archived:
@@ -264,12 +258,12 @@ func armStatuses(q asset.Query, limited bool) []arm {
 	case q.Status != "":
 		statuses = []asset.Status{q.Status}
 	case !q.Enrolled && (q.Order == asset.ByStatus || q.Order == asset.BySyncedAt && !limited):
-		return []arm{{` AND status <> '` + string(archived) + `'`, nil}}
+		return []part{{` AND status <> '` + string(archived) + `'`, nil}}
 	}
-	var all []arm
+	var all []part
 	for _, s := range statuses {
 		if s.Enrolled() && q.Order != byID || !s.Enrolled() && !managed {
-			all = append(all, arm{` AND status = ?`, []any{string(s)}})
+			all = append(all, part{` AND status = ?`, []any{string(s)}})
 		}
 	}
 	return all

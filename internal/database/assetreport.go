@@ -84,9 +84,7 @@ type installedApp struct {
 // noteInstalled keeps which apps the device has now, as its report lists them.
 func (h lockedAsset) noteInstalled(ctx context.Context, t *tx) error {
 	r, err := readReport(h.reported)
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	now := r.installed()
 	for _, a := range listed(ctx, t, into(func(a *installedApp) []any { return []any{&a.pkg, &a.code} }),
 		`SELECT package, version_code FROM installed_apps WHERE asset_id = ?`, h.id) {

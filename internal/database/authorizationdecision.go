@@ -15,26 +15,21 @@ import (
 // count any more is taken back first.
 func (db *DB) callMatter(ctx context.Context, t *tx, d approval.Decision) (m matter, err error) {
 	c, err := findCompany(ctx, t, `c.id = ?`+t.hold(), d.CompanyID)
-	if err != nil {
-		return m, err
-	}
+	t.check(err)
 	a, err := findAuthorization(ctx, t, d.CompanyID, d.ID)
 	if err != nil {
 		return m, err
 	}
 	if a.At(db.now()) == approval.Approved {
 		why, err := db.whyUnauthorized(ctx, t, a, d.Verifier.Stands)
-		if err == nil && why != nil {
-			a, err = a.Asked(), db.voidCall(ctx, t, a, why)
-		}
-		if err != nil {
-			return m, err
+		t.check(err)
+		if why != nil {
+			t.check(db.voidCall(ctx, t, a, why))
+			a = a.Asked()
 		}
 	}
 	seen, err := seenOf(ctx, t, c, a)
-	if err != nil {
-		return m, err
-	}
+	t.check(err)
 	if m.closed = a.MayBeDecided(db.now()); m.closed == nil {
 		m.closed = a.Gone(seen)
 	}
@@ -96,18 +91,15 @@ func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why
 }
 
 // voidCalls is voidDecisions for authorizations.
-func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) error {
+func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) {
 	for _, a := range listed(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
 		why, err := db.whyUnauthorized(ctx, t, a, approval.Standing.Entitled)
-		if err == nil && why != nil && !a.CallerEnded(db.now()) { // one whose caller has ended has expired, and does not wait again
-			err = db.voidCall(ctx, t, a, why)
-		}
-		if err != nil {
-			return err
+		t.check(err)
+		if why != nil && !a.CallerEnded(db.now()) { // one whose caller has ended has expired, and does not wait again
+			t.check(db.voidCall(ctx, t, a, why))
 		}
 	}
-	return nil
 }
 
 // seenOf reads what people see of an authorization: its device, and the policies of a move.

@@ -45,9 +45,8 @@ func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error 
 	if len(keys) == 0 {
 		return nil
 	}
-	_, err := db.execRelaxed(ctx, `UPDATE budgets SET used = used - 1 WHERE key IN (`+marks(len(keys))+`) AND used > 0 AND closes_at > ?`,
+	return db.execRelaxed(ctx, `UPDATE budgets SET used = used - 1 WHERE key IN (`+marks(len(keys))+`) AND used > 0 AND closes_at > ?`,
 		append(anys(keys), millis(now))...)
-	return err
 }
 
 // spendTries bounds how often a call is tried again because others opened new

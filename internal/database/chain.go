@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// part is one statement of a chain, with its arguments.
+// part is one statement of a chain, or a condition of a query, with its arguments.
 type part struct {
 	text string
 	args []any

@@ -29,19 +29,15 @@ func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.Token) err
 // older companion of the asset has ended.
 func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, d agentdevice.Device,
 	again time.Time) (agentdevice.Device, error) {
-	var got agentdevice.Device
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		made, token, fresh, err := redeem(ctx, t, companionToken, hash, d, again)
-		got = made
+	return written(ctx, db, func(ctx context.Context, t *tx) (agentdevice.Device, error) {
+		got, token, fresh, err := redeem(ctx, t, companionToken, hash, d, again)
 		if err != nil || !fresh {
-			return err
+			return got, err
 		}
 		h, err := hold(ctx, t, token.assetID)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		if !enrolledAs(h, token.CompanyID, token.epoch) {
-			return fault.New(fault.Refused, "the device was enrolled again since the token was made")
+			return got, fault.New(fault.Refused, "the device was enrolled again since the token was made")
 		}
 		got.AssetID, got.Epoch = token.assetID, token.epoch
 		ended := listed(ctx, t, scanValue[string], `UPDATE agent_devices SET state = ?, push_token = '', orphaned = open_deliveries > 0
@@ -50,10 +46,9 @@ func (db *DB) RedeemCompanionToken(ctx context.Context, hash [sha256.Size]byte, 
 		t.hint(agentdevice.EndTopic, ended...)
 		t.do(ctx, `UPDATE agent_devices SET asset_id = ?, epoch = ? WHERE id = ?`, got.AssetID, got.Epoch, got.ID)
 		t.do(ctx, `UPDATE assets SET push_reachable = FALSE WHERE id = ?`, got.AssetID)
-		return t.Exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()),
+		return got, t.Exec(ctx, `UPDATE companion_tokens SET device_id = ?, spent_at = ? WHERE hash = ?`, d.ID, millis(db.now()),
 			hex.EncodeToString(hash[:]))
 	})
-	return got, err
 }
 
 // hintCompanions has the companions of a platform device hinted to: its
@@ -106,45 +101,35 @@ const seenEvery = time.Minute
 // ReportCompanion applies a companion's word. What the platform reports stays
 // beside it: a companion knows less of its device, and only adds to the report.
 func (db *DB) ReportCompanion(ctx context.Context, d agentdevice.Device, r agentdevice.CompanionReport) (bool, error) {
-	current := false
-	err := db.write(ctx, func(ctx context.Context, t *tx) error {
+	return written(ctx, db, func(ctx context.Context, t *tx) (current bool, err error) {
 		h, err := hold(ctx, t, d.AssetID)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		seen, before := millis(r.SeenAt), h.reported
 		h.disbelieve(believed(t, seen))
 		idle := r.Status == nil && r.Location == nil && seen-h.seen < seenEvery.Milliseconds()
 		if current = enrolledAs(h, d.CompanyID, d.Epoch); !current || idle {
-			return nil
+			return current, nil
 		}
 		if r.Status != nil {
 			reported, err := overlay(h.reported, r.Status)
-			if err != nil {
-				return err
-			}
+			t.check(err)
 			if len(reported) <= enrollment.MaxReport {
 				h.reported = reported
 			}
 		}
 		if r.Location != nil && h.mayLocate(ctx, t, d.ID) {
 			var fix asset.Location
-			if err := json.Unmarshal(r.Location, &fix); err != nil {
-				return err
-			}
-			if err := h.locate(&fix); err != nil {
-				return err
-			}
+			t.check(json.Unmarshal(r.Location, &fix))
+			t.check(h.locate(&fix))
 			notePlace(ctx, t, h.id, fix)
 		}
 		h.seen = max(h.seen, seen)
 		h.heardAgain(ctx, t, r.SeenAt)
 		if err := h.save(ctx, t); err != nil || h.reported == before {
-			return err
+			return current, err
 		}
-		return h.noteInstalled(ctx, t)
+		return current, h.noteInstalled(ctx, t)
 	})
-	return current, err
 }
 
 // heardAgain brings a device back that had fallen silent.

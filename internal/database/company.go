@@ -107,9 +107,7 @@ func (db *DB) UpdateCompany(ctx context.Context, id string, change func(*company
 // saveCompany saves next in place of c, and records the changes. It cancels what they make obsolete: waiting changes of
 // the same controls, and approvals that stricter controls do not allow.
 func (db *DB) saveCompany(ctx context.Context, t *tx, c, next company.Company) error {
-	if err := beingDeleted(ctx, t, c.ID); err != nil {
-		return err
-	}
+	t.check(beingDeleted(ctx, t, c.ID))
 	next.Settings.KeepActivity = cmp.Or(next.Settings.KeepActivity, c.Settings.KeepActivity)
 	next.KeepCommands = cmp.Or(next.KeepCommands, c.KeepCommands)
 	next.KeepPlaces = cmp.Or(next.KeepPlaces, c.KeepPlaces)

@@ -108,34 +108,28 @@ func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed 
 	return s, unlessGone(err) // what is missing gives no standing
 }
 
-// kept is the standing of a decision that was kept, or why it can have none.
-func (db *DB) kept(ctx context.Context, t conn, of approval.Subject, signedID string) (s approval.Standing, why, err error) {
+// whyVoid says why a decision that was kept does not count now by a judgment of its standing, or can have none; nil: it counts.
+func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string,
+	judge func(approval.Standing) error) (why, err error) {
 	file, err := find(ctx, t, "signed decision", scanValue[string],
 		`SELECT s.signed FROM signed_documents s WHERE s.id = ? AND s.company_id = ? AND s.subject = ?`, signedID, of.CompanyID, of.ID)
 	if fault.CodeOf(err) == fault.NotFound {
-		return s, err, nil
+		return err, nil
 	}
 	if err != nil {
-		return s, nil, err
+		return nil, err
 	}
 	signed, wrong := signature.ParseExport([]byte(file))
 	if wrong != nil {
-		return s, wrong, nil
+		return wrong, nil
 	}
 	head, wrong := signed.Head()
 	if wrong != nil {
-		return s, wrong, nil
+		return wrong, nil
 	}
-	s, err = db.standing(ctx, t, of, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID))
-	return s, nil, err
-}
-
-// whyVoid says why a decision that was kept does not count now by a judgment of its standing; nil: it does.
-func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string,
-	judge func(approval.Standing) error) (why, err error) {
-	s, why, err := db.kept(ctx, t, of, signedID)
-	if err != nil || why != nil {
-		return why, err
+	s, err := db.standing(ctx, t, of, signed, head.Approver.ID, hex.EncodeToString(signed.CredentialID))
+	if err != nil {
+		return nil, err
 	}
 	return judge(s), nil
 }
@@ -143,8 +137,8 @@ func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID
 // voidDecisions takes back what persons of a company approved, or asked for, who may not any
 // more, in the transaction that takes their right: it does not count again if they may again.
 func (db *DB) voidDecisions(ctx context.Context, t *tx, companyID string) {
-	t.check(db.voidChanges(ctx, t, companyID))
-	t.check(db.voidCalls(ctx, t, companyID))
+	db.voidChanges(ctx, t, companyID)
+	db.voidCalls(ctx, t, companyID)
 	// Also what waits for persons who may not change the company's controls any more.
 	db.cancelLoosenings(ctx, t, `l.company_id = ? AND NOT `+mayLoosen, companyID, int64(account.ManageCompany))
 }

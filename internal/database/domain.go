@@ -22,9 +22,7 @@ func (db *DB) AddDomain(ctx context.Context, d account.Domain) error {
 			return nil
 		}
 		other, err := findCompany(ctx, t, `c.id = ?`, owner)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		return fault.New(fault.Refused, "cannot add %s: it belongs to company %s; remove it there first (`muster company domain remove "+
 			"--company %s %s`)", d.Name, other.Slug, other.Slug, d.Name)
 	})
@@ -49,9 +47,7 @@ func (db *DB) Domains(ctx context.Context, companyID string) ([]account.Domain, 
 
 func (db *DB) recordDomain(ctx context.Context, t *tx, companyID string, change activity.Change) error {
 	c, err := findCompany(ctx, t, `c.id = ?`, companyID)
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	return db.recordOf(ctx, t, c, activity.CompanyDomains, change)
 }
 
@@ -67,9 +63,7 @@ func (db *DB) claimDomains(ctx context.Context, t *tx, companyID string, domains
 		}
 		if valueIn[int64](ctx, t, `SELECT COUNT(*) FROM company_domains WHERE domain = ? AND company_id = ?`, domain, companyID) == 0 {
 			c, err := findCompany(ctx, t, `c.id = ?`, companyID)
-			if err != nil {
-				return err
-			}
+			t.check(err)
 			return &fault.Error{Code: fault.Refused,
 				Detail: "cannot use the domain " + domain + ": it is not assigned to " + c.Name + "; ask the operator to run `muster " +
 					"company domain add --company " + c.Slug + " " + domain + "`",

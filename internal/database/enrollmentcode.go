@@ -106,12 +106,11 @@ func revokeCode(ctx context.Context, t *tx, companyID string, policies []string,
 	}
 	c.RevokedAt = now
 	t.check(endCode(ctx, t, c))
-	name, _, err := maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
+	c.PolicyName, _, err = maybe(value[string](ctx, t, `SELECT name FROM policies WHERE id = ? AND company_id = ?`, c.PolicyID, companyID))
 	t.check(err)
-	c.PolicyName = name
 	t.changed(companyID, "code", id)
 	return c, t.db.record(ctx, t, companyID, activity.Event{Action: activity.ProvisioningRevoked, Reference: id,
-		Target: activity.Target{Kind: activity.Policy, ID: c.PolicyID, Name: name}})
+		Target: policyTarget(c.PolicyID, c.PolicyName)})
 }
 
 // endCodesOf revokes what devices can still enroll with under a policy that is deleted, and
@@ -183,18 +182,14 @@ func (h *lockedAsset) use(ctx context.Context, t *tx, code, device string) (goes
 	if fault.CodeOf(err) == fault.NotFound {
 		return false, nil // it was made before codes were kept, or its id is another's
 	}
-	if err != nil {
-		return false, err
-	}
+	t.check(err)
 	first := t.count(ctx, `INSERT INTO enrollment_uses (code_id, asset_id, epoch, device, at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (code_id, asset_id, epoch) DO NOTHING`, c.ID, h.id, h.epoch, device, millis(t.db.now()))
 	if first == 0 {
 		return c.GoesOn(), nil
 	}
 	tags := []string{}
-	if err := decode(h.tags, &tags); err != nil {
-		return false, err
-	}
+	t.check(decode(h.tags, &tags))
 	more := c.Tags
 	if !c.GoesOn() {
 		more = append(slices.Clone(more), provisioning.OverLimit)

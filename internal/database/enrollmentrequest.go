@@ -153,11 +153,9 @@ func insertRequest(ctx context.Context, t *tx, h lockedAsset, hash string, e age
 	n, err := one(ctx, t, into(func(w *waiting) []any { return []any{&w.all, &w.here} }),
 		`SELECT COUNT(*), COALESCE(SUM(CASE WHEN asset_id = ? THEN 1 ELSE 0 END), 0) FROM enrollment_requests
 			WHERE company_id = ? AND confirmed_at = 0 AND expires_at > ?`, h.id, h.companyID, millis(now))
-	if err == nil && (n.all >= agentdevice.MaxRequestsPerCompany || n.here >= agentdevice.MaxRequestsPerAsset) {
-		err = fault.Limited(time.Minute, "too many devices ask to be enrolled again")
-	}
-	if err != nil {
-		return err
+	t.check(err)
+	if n.all >= agentdevice.MaxRequestsPerCompany || n.here >= agentdevice.MaxRequestsPerAsset {
+		return fault.Limited(time.Minute, "too many devices ask to be enrolled again")
 	}
 	expires := now.Add(agentdevice.RequestLifetime)
 	t.do(ctx,
@@ -203,9 +201,7 @@ func (db *DB) decideRequest(ctx context.Context, companyID, id string, work func
 			return nil, err
 		}
 		h, err := hold(ctx, t, r.assetID)
-		if err != nil {
-			return nil, err
-		}
+		t.check(err)
 		t.changed(companyID, "asset", h.id)
 		return work(ctx, t, r, h)
 	})

@@ -65,16 +65,12 @@ func (db *DB) FinishDisconnection(ctx context.Context, companyID, enterprise str
 
 // endManaged ends up to disconnectBatch devices that the platform managed.
 func endManaged(ctx context.Context, t *tx, companyID, enterprise string, at time.Time) (int, error) {
-	if err := disconnecting(ctx, t, companyID, enterprise); err != nil {
-		return 0, err
-	}
+	t.check(disconnecting(ctx, t, companyID, enterprise))
 	ids := listed(ctx, t, scanValue[string], `SELECT id FROM assets WHERE company_id = ? AND `+isManagedByPlatform+
 		` ORDER BY id LIMIT ?`+t.lock(), companyID, disconnectBatch)
 	for _, id := range ids {
 		h, err := hold(ctx, t, id)
-		if err != nil {
-			return 0, err
-		}
+		t.check(err)
 		t.check(h.end(ctx, t, at, ending{how: "the company was disconnected from the platform", unknown: true}))
 	}
 	if len(ids) > 0 {
@@ -87,9 +83,7 @@ func endManaged(ctx context.Context, t *tx, companyID, enterprise string, at tim
 // being given up.
 func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) error {
 	owner, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	if !t.holds(ctx, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`,
 		enterprise, companyID) || owner.Enterprise != enterprise {
 		return fault.New(fault.Refused, "%s is not being given up", enterprise)
@@ -109,9 +103,7 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 		WHERE company_id = ? AND type = 'PLATFORM'`, companyID)
 	t.do(ctx, `UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, millis(at), enterprise)
 	owner, err := findCompany(ctx, t, `c.id = ?`, companyID)
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	return db.recordOf(ctx, t, owner, activity.CompanyDisconnected, activity.Change{Field: "enterprise", Before: enterprise})
 }
 
@@ -178,9 +170,9 @@ func (db *DB) NoteForeign(ctx context.Context, enterprise string, at time.Time) 
 	if len(enterprise) > maxEnterprise {
 		return nil
 	}
-	_, noting := db.execRelaxed(ctx, `INSERT INTO foreign_enterprises (enterprise, first_at, last_at) VALUES (?, ?, ?)
+	noting := db.execRelaxed(ctx, `INSERT INTO foreign_enterprises (enterprise, first_at, last_at) VALUES (?, ?, ?)
 		ON CONFLICT (enterprise) DO UPDATE SET last_at = excluded.last_at`, storable(enterprise), millis(at), millis(at))
-	_, forgetting := db.execRelaxed(ctx, `DELETE FROM foreign_enterprises WHERE last_at < ? OR enterprise NOT IN
+	forgetting := db.execRelaxed(ctx, `DELETE FROM foreign_enterprises WHERE last_at < ? OR enterprise NOT IN
 		(SELECT enterprise FROM foreign_enterprises ORDER BY last_at DESC, enterprise LIMIT ?)`, millis(at.Add(-foreignKept)), maxForeign)
 	return errors.Join(noting, forgetting)
 }

@@ -65,12 +65,9 @@ func (db *DB) tellExpiring(ctx context.Context, t *tx, id string) (int, error) {
 // TellOutage implements event.OutageStore: it tells every connected company.
 func (db *DB) TellOutage(ctx context.Context, since, latest time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		first, err := t.ExecCount(ctx, `INSERT INTO platform_outages AS o (one, since, told) VALUES (1, ?, ?)
+		first := t.count(ctx, `INSERT INTO platform_outages AS o (one, since, told) VALUES (1, ?, ?)
 			ON CONFLICT (one) DO UPDATE SET since = excluded.since, told = excluded.told WHERE excluded.since > o.told + ?`,
 			millis(since), millis(latest), event.OutageGap.Milliseconds())
-		if err != nil {
-			return err
-		}
 		if first == 0 { // it was told; another replica's failures may be later
 			return t.Exec(ctx, `UPDATE platform_outages SET told = ? WHERE one = 1 AND told < ?`, millis(latest), millis(latest))
 		}

@@ -49,9 +49,8 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	return written(ctx, db, func(ctx context.Context, t *tx) (int, error) {
-		if _, err := beginHistory(ctx, t); err != nil {
-			return 0, err
-		}
+		_, err := beginHistory(ctx, t)
+		t.check(err)
 		type placed struct {
 			company string
 			pos     int64
@@ -77,12 +76,8 @@ func (db *DB) NumberRound(ctx context.Context) (int, error) {
 // beginHistory returns the id of the history that positions are of, and holds it: one
 // transaction at a time gives positions. A database that was restored or copied has none.
 func beginHistory(ctx context.Context, t *tx) (string, error) {
-	begun, err := t.ExecCount(ctx, `INSERT INTO event_history (one, id) VALUES (1, ?) ON CONFLICT (one) DO NOTHING`, resource.NewID())
-	if err == nil && begun > 0 {
-		err = t.db.holdUp(ctx, t)
-	}
-	if err != nil {
-		return "", err
+	if t.count(ctx, `INSERT INTO event_history (one, id) VALUES (1, ?) ON CONFLICT (one) DO NOTHING`, resource.NewID()) > 0 {
+		t.check(t.db.holdUp(ctx, t))
 	}
 	return value[string](ctx, t, `SELECT id FROM event_history WHERE one = 1`+t.lock())
 }

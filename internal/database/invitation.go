@@ -14,15 +14,11 @@ import (
 // such a user would let its holder into an account that is in use.
 func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User, error) {
 	u, err := holdUser(ctx, t, companyID, id)
-	if err != nil {
-		return u, err
-	}
-	ways, err := value[int64](ctx, t,
+	t.check(err)
+	ways := valueIn[int64](ctx, t,
 		`SELECT (SELECT COUNT(*) FROM identities WHERE user_id = ?) + (SELECT COUNT(*) FROM passkeys WHERE user_id = ?)
 		+ (SELECT COUNT(*) FROM sessions WHERE user_id = ?)`, id, id, id)
 	switch {
-	case err != nil:
-		return u, err
 	case u.Disabled:
 		return u, fault.New(fault.Refused, "cannot invite %s: the user is disabled; enable the user first", u.Name)
 	case u.PasswordHash != "" || ways > 0 || !u.LastSignInAt.IsZero():
@@ -36,9 +32,7 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User
 func (db *DB) BeginInvitation(ctx context.Context, token access.SecretHash, s account.PendingSignIn) (account.User, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
 		invited, err := lockInvited(ctx, t, s.CompanyID, s.UserID)
-		if err != nil {
-			return invited, err
-		}
+		t.check(err)
 		t.do(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind = ?`, s.UserID,
 			string(s.Kind))
 		t.check(saveStep(ctx, t, token, s))
@@ -52,9 +46,7 @@ func (db *DB) AcceptInvitation(ctx context.Context, token access.SecretHash, pas
 	error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
 		before, err := db.takeInvitation(ctx, t, token, by)
-		if err != nil {
-			return before, err
-		}
+		t.check(err)
 		accepted := before
 		accepted.PasswordHash = passwordHash
 		ctx = access.WithActor(ctx, access.Actor{Kind: access.User, ID: accepted.ID, UserID: accepted.ID, Name: accepted.Name}, "")

@@ -38,9 +38,7 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if open >= job.MaxOpen {
 			return j, fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
 		}
-		if err := policyOfJob(ctx, t, j); err != nil {
-			return j, err
-		}
+		t.check(policyOfJob(ctx, t, j))
 		t.check(t.Insert(ctx, "jobs", jobColumns, jobFields(&j)))
 		n := 0
 		for some := range slices.Chunk(assets, jobRows) {
@@ -77,9 +75,7 @@ func policyOfJob(ctx context.Context, t *tx, j job.Job) error {
 // at each device that is left. The company is locked.
 func unmoved(ctx context.Context, t *tx, companyID, policyID string) error {
 	owner, err := findCompany(ctx, t, `c.id = ?`, companyID)
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	for _, j := range listed(ctx, t, into(jobFields),
 		`SELECT `+jobColumns+` FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')`, companyID) {
 		if to, _ := j.MovesTo(owner.Slug); to == policyID {
@@ -158,9 +154,7 @@ func (db *DB) JobFailures(ctx context.Context, companyID string, ids []string) (
 func (db *DB) MoveJob(ctx context.Context, companyID, id string, to job.Status, why string) (job.Job, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (job.Job, error) {
 		owner, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
-		if err != nil {
-			return job.Job{}, err
-		}
+		t.check(err)
 		j, err := find(ctx, t, "job", into(jobFields), `SELECT `+jobColumns+` FROM jobs WHERE id = ? AND company_id = ?`+t.lock(), id,
 			companyID)
 		switch {

@@ -85,16 +85,13 @@ const hadItsTurn = "not done: the device had its turn as the asset that was merg
 // mergeJobs keeps open jobs from sending once more to the device of the other asset as that of the
 // kept one, or of one that it is merged into later. Who took either asset before, and stood still
 // since, asks again whether it is theirs.
-func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) error {
+func mergeJobs(ctx context.Context, t *tx, kept, other lockedAsset) {
 	for _, j := range openJobs(ctx, t, kept.companyID) {
 		t.raises(kept.companyID)
 		if j.Sends() {
-			if err := mergeInJob(ctx, t, j, kept.id, other.id); err != nil {
-				return err
-			}
+			t.check(mergeInJob(ctx, t, j, kept.id, other.id))
 		}
 	}
-	return nil
 }
 
 // hadTurn is that a device of a job was sent to, or may be; its parameter is the company. A process

@@ -69,9 +69,8 @@ func (db *DB) SaveView(ctx context.Context, v asset.SavedView) error {
 		there, err := one(ctx, t, into(func(n *struct{ all, own int }) []any { return []any{&n.all, &n.own} }),
 			`SELECT COUNT(*), COALESCE(SUM(CASE WHEN user_id = ? THEN 1 ELSE 0 END), 0) FROM saved_views WHERE company_id = ?`,
 			v.UserID, v.CompanyID)
+		t.check(err)
 		switch {
-		case err != nil:
-			return err
 		case there.own >= asset.MaxUserViews:
 			return fault.New(fault.Refused, "you have %d views: remove one first", there.own)
 		case there.all >= asset.MaxViews:

@@ -118,9 +118,8 @@ func (db *DB) recordLoosening(ctx context.Context, t *tx, action activity.Action
 // lockLoosening locks the company and finds what waits in it; fault.NotFound if
 // it took effect or was canceled.
 func (db *DB) lockLoosening(ctx context.Context, t *tx, companyID, id string) (c company.Company, l access.Loosening, err error) {
-	if c, err = findCompany(ctx, t, `c.id = ?`+t.hold(), companyID); err != nil {
-		return c, l, err
-	}
+	c, err = findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
+	t.check(err)
 	l, err = findLoosening(ctx, t, companyID, id)
 	return c, l, err
 }
@@ -148,9 +147,8 @@ func (db *DB) looseningMatter(ctx context.Context, t *tx, companyID, id string) 
 	if err != nil {
 		return m, err
 	}
-	if m.Subject, err = db.looseningSubject(ctx, t, c, l); err != nil {
-		return m, err
-	}
+	m.Subject, err = db.looseningSubject(ctx, t, c, l)
+	t.check(err)
 	m.closed = l.MayTakeEffect(c.Settings)
 	m.keep = func(ctx context.Context, t *tx, d decided) error {
 		if d.Decision == signature.Decline {

@@ -33,16 +33,10 @@ func findChoice(ctx context.Context, c conn, companyID, userID string) (attentio
 func (db *DB) SetMailChoice(ctx context.Context, companyID, userID string, c attention.Choice) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		u, err := holdUser(ctx, t, companyID, userID)
-		if err == nil {
-			err = followMail(ctx, t, companyID, userID)
-		}
-		if err != nil {
-			return err
-		}
+		t.check(err)
+		t.check(followMail(ctx, t, companyID, userID))
 		before, err := findChoice(ctx, t, companyID, userID)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		changes := activity.Differences(activity.Change{Field: "mail", Before: choiceText(before), After: choiceText(c)})
 		if len(changes) == 0 {
 			return nil
@@ -127,9 +121,8 @@ func (db *DB) Recipients(ctx context.Context, companyID string) ([]attention.Rec
 // MailSent implements attention.MailStore.
 func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []string, position int64, next time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := holdUser(ctx, t, companyID, userID); err != nil {
-			return err
-		}
+		_, err := holdUser(ctx, t, companyID, userID)
+		t.check(err)
 		for _, item := range items {
 			t.do(ctx,
 				`INSERT INTO mail_told (user_id, item_id, company_id, at) VALUES (?, ?, ?, ?) ON CONFLICT (user_id, item_id) DO NOTHING`,
@@ -142,9 +135,8 @@ func (db *DB) MailSent(ctx context.Context, companyID, userID string, items []st
 // MailFailed implements attention.MailStore.
 func (db *DB) MailFailed(ctx context.Context, companyID, userID string, next time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := holdUser(ctx, t, companyID, userID); err != nil {
-			return err
-		}
+		_, err := holdUser(ctx, t, companyID, userID)
+		t.check(err)
 		return setMailAt(ctx, t, companyID, userID, 0, next, 1)
 	})
 }

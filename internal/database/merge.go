@@ -38,9 +38,7 @@ func (db *DB) MergeAssets(ctx context.Context, companyID, keptID, otherID string
 		if refused, err := db.letLeave(ctx, t, kept, by, activity.AssetMerged); refused != nil || err != nil {
 			return refused, err
 		}
-		if err := mergeJobs(ctx, t, kept, other); err != nil {
-			return nil, err
-		}
+		mergeJobs(ctx, t, kept, other)
 		t.changed(companyID, "asset", keptID)
 		t.changed(companyID, "asset", otherID)
 		return nil, merge(ctx, t, kept, other)
@@ -52,9 +50,7 @@ func holdBoth(ctx context.Context, t *tx, companyID, keptID, otherID string) (ke
 	rows := map[string]lockedAsset{}
 	for _, id := range []string{min(keptID, otherID), max(keptID, otherID)} { // always in one order
 		h, err := hold(ctx, t, id)
-		if err != nil {
-			return kept, other, err
-		}
+		t.check(err)
 		rows[id] = h
 	}
 	kept, other = rows[keptID], rows[otherID]
@@ -148,9 +144,7 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) {
 // refused is returned once its entry in the activity log is kept.
 func (db *DB) replacing(ctx context.Context, companyID string, work func(ctx context.Context, t *tx) (refused, err error)) error {
 	return db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) {
-		if err := holdCompany(ctx, t, companyID); err != nil {
-			return nil, err
-		}
+		t.check(holdCompany(ctx, t, companyID))
 		return work(ctx, t)
 	})
 }

@@ -112,9 +112,7 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 // grantCode makes the grant of a code, with tokens.
 func (db *DB) grantCode(ctx context.Context, t *tx, code codeRow, hash string, issue oauth.Tokens) (oauth.Connection, error) {
 	made, err := db.addGrant(ctx, t, code.AuthorizationCode)
-	if err != nil {
-		return made, err
-	}
+	t.check(err)
 	t.do(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, hash)
 	return made, issueTokens(ctx, t, made.GrantID, "", 0, issue)
 }
@@ -235,13 +233,9 @@ func (db *DB) RevokeToken(ctx context.Context, token access.SecretHash, clientID
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		o, err := lockConnection(ctx, t, `o.client_id = ? AND o.id = (SELECT g.connection_id FROM oauth_tokens k
 			JOIN oauth_grants g ON g.id = k.grant_id WHERE k.hash = ?)`, clientID, text)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		id, err := find(ctx, t, "token", scanValue[string], `SELECT grant_id FROM oauth_tokens WHERE hash = ?`, text)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		return db.endGrant(ctx, t, o, id, "the application gave its token back")
 	})
 }

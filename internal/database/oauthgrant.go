@@ -35,10 +35,8 @@ func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode)
 		VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
 		ON CONFLICT (user_id, client_id) WHERE revoked_at = 0 DO UPDATE SET client_name = excluded.client_name`,
 		resource.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now)
-	o, err := lockConnection(ctx, t, `o.user_id = ? AND o.client_id = ? AND o.revoked_at = 0`, code.UserID, code.ClientID)
-	if err != nil {
-		return o, err
-	}
+	o, err := lockConnection(ctx, t, connectionOfClient, code.UserID, code.ClientID)
+	t.check(err)
 	grantID := resource.NewID()
 	t.do(ctx, `INSERT INTO oauth_grants (id, connection_id, scopes, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)`,
 		grantID, o.ID, int64(code.Scopes), now, 0)
@@ -117,9 +115,7 @@ func changeGrants(ctx context.Context, t *tx, before oauth.Connection, after *oa
 // or, for activity.ConnectionGranted, its user.
 func (db *DB) recordGrant(ctx context.Context, t *tx, action activity.Action, o oauth.Connection, changes ...activity.Change) error {
 	u, err := findUser(ctx, t, `u.id = ?`, o.UserID)
-	if err != nil {
-		return err
-	}
+	t.check(err)
 	e := activity.Event{Action: action, Target: connectionTarget(o), Changes: changes}
 	if access.OriginOf(ctx).Actor == (access.Actor{}) {
 		e.Actor = access.Actor{Kind: access.Connection, ID: o.ID, UserID: u.ID, Name: o.ClientName}

@@ -80,9 +80,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 		return join(ctx, t, o)
 	}
 	h, err := hold(ctx, t, known.assetID)
-	if err != nil {
-		return dropped, err
-	}
+	t.check(err)
 	if o.Gone {
 		return enrollment.Change{Applied: true, AssetID: h.id, Epoch: h.epoch, Ended: true},
 			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
@@ -93,9 +91,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
 		return h.apply(ctx, t, o, joinedByName)
 	}
-	if err := mayMove(ctx, t, h, o); err != nil {
-		return dropped, err
-	}
+	t.check(mayMove(ctx, t, h, o))
 	if h.movedSince(ctx, t, o) {
 		o.PolicyID = ""
 	}
@@ -159,9 +155,7 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	}
 	fresh, previous := again || millis(o.ReportedAt) > h.synced, h.reported
 	h.learn(o)
-	if err := h.learnFacts(o); err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(h.learnFacts(o))
 	if h.reported != previous {
 		h.reported = withSince(previous, h.reported)
 	}
@@ -192,20 +186,15 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 // that was imported for it, or a new one. The caller holds the company's lock.
 func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Change, error) {
 	h, by, err := identify(ctx, t, o)
-	if err != nil {
-		return enrollment.Change{}, err
-	}
+	t.check(err)
 	newest := int64(0)
 	if h.id != "" {
-		newest, err = value[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names
+		newest = valueIn[int64](ctx, t, `SELECT CAST(COALESCE(MAX(observed_at), 0) AS BIGINT) FROM device_names
 			WHERE asset_id = ? AND observed_at <= ?`, h.id, believed(t, millis(o.ObservedAt)))
 	} else {
-		h.companyID = o.CompanyID
-		h.id, err = createAsset(ctx, t, o)
+		h.companyID, h.id = o.CompanyID, createAsset(ctx, t, o)
 	}
 	switch {
-	case err != nil:
-		return enrollment.Change{}, err
 	case newest > millis(o.ObservedAt) && o.Management == asset.Agent:
 		// An agent enrolls at this moment, so nothing newer can exist: the clock of another replica is ahead.
 		o.ObservedAt = instant(newest)
@@ -217,21 +206,21 @@ func join(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.Chan
 }
 
 // createAsset adds the rows of an asset for a new device, and returns its id. apply fills them.
-func createAsset(ctx context.Context, t *tx, o enrollment.Observation) (string, error) {
+func createAsset(ctx context.Context, t *tx, o enrollment.Observation) string {
 	id := resource.NewID()
 	t.do(ctx, `INSERT INTO assets (id, company_id, status, identification, created_at) VALUES (?, ?, ?, '', ?)`,
 		id, o.CompanyID, string(asset.Synchronizing), millis(t.db.now()))
-	return id, t.Exec(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES (?, ?, ?, '', 0)`,
+	t.do(ctx, `INSERT INTO asset_contacts (asset_id, company_id, status, policy_id, at) VALUES (?, ?, ?, '', 0)`,
 		id, o.CompanyID, string(asset.Synchronizing))
+	return id
 }
 
 // rename makes o.Device the only name of the asset that has not ended.
 func rename(ctx context.Context, t *tx, o enrollment.Observation, assetID string) error {
 	for _, previous := range o.Previous {
-		if previous == o.Device {
-			continue
+		if previous != o.Device {
+			t.check(bury(ctx, t, o.CompanyID, previous, assetID, o.ObservedAt))
 		}
-		t.check(bury(ctx, t, o.CompanyID, previous, assetID, o.ObservedAt))
 	}
 	t.do(ctx, `UPDATE device_names SET ended = TRUE, observed_at = ? WHERE asset_id = ? AND NOT ended`,
 		millis(o.ObservedAt), assetID)

@@ -68,9 +68,7 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 		lockUser(ctx, t, userID)
 		called, err := find(ctx, t, "passkey", scanValue[string], `DELETE FROM passkeys WHERE id = ? AND user_id = ? RETURNING name`, id,
 			userID)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		t.do(ctx, `DELETE FROM recovery_codes WHERE user_id = ?
 			AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = ?)`, userID, userID)
 		t.check(db.recordPerson(ctx, t, userID, activity.PasskeyRemoved, activity.OK,

@@ -29,7 +29,7 @@ func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int
 	args := []any{project, capacity - cost, at}
 	args = append(append(args, filled...), cost, at, at)
 	args = append(append(args, filled...), cost, int64(reserve)*cost, background, at)
-	n, err := db.execRelaxed(ctx, `INSERT INTO platform_quotas AS q (project, units, filled_at, paused_until) VALUES (?, ?, ?, 0)
+	n, err := db.engine.ExecRelaxed(ctx, `INSERT INTO platform_quotas AS q (project, units, filled_at, paused_until) VALUES (?, ?, ?, 0)
 		ON CONFLICT (project) DO UPDATE SET units = `+quotaFilled+` - ?,
 			filled_at = CASE WHEN ? > q.filled_at THEN ? ELSE q.filled_at END
 		WHERE `+quotaFilled+` - ? >= ? AND (NOT ? OR q.paused_until <= ?)`, args...)
@@ -38,8 +38,7 @@ func (db *DB) SpendQuery(ctx context.Context, project string, limit, reserve int
 
 // PauseQueries holds a project's background queries back until a time.
 func (db *DB) PauseQueries(ctx context.Context, project string, until time.Time) error {
-	_, err := db.execRelaxed(ctx, `UPDATE platform_quotas SET paused_until = ? WHERE project = ?`, millis(until), project)
-	return err
+	return db.execRelaxed(ctx, `UPDATE platform_quotas SET paused_until = ? WHERE project = ?`, millis(until), project)
 }
 
 // PoliciesToPush returns up to limit policies of connected companies, or of one
@@ -96,9 +95,8 @@ func (db *DB) CommandsToPoll(ctx context.Context, state command.State, created, 
 
 // SetPolled notes when to ask after a command again.
 func (db *DB) SetPolled(ctx context.Context, commandID string, next time.Time) error {
-	_, err := db.execRelaxed(ctx, `INSERT INTO command_polls (command_id, next_at) VALUES (?, ?)
+	return db.execRelaxed(ctx, `INSERT INTO command_polls (command_id, next_at) VALUES (?, ?)
 		ON CONFLICT (command_id) DO UPDATE SET next_at = excluded.next_at`, commandID, millis(next))
-	return err
 }
 
 // AssetOfDevice returns the id of the asset that is, or last was, the device of
@@ -113,9 +111,8 @@ func (db *DB) AssetOfDevice(ctx context.Context, companyID, device string) (stri
 // deleted.
 func (db *DB) SaveSignup(ctx context.Context, s company.Signup) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := holdToConnect(ctx, t, s.CompanyID); err != nil {
-			return err
-		}
+		_, err := holdToConnect(ctx, t, s.CompanyID)
+		t.check(err)
 		return t.Exec(ctx, `INSERT INTO signups (state, company_id, session_id, name, address, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			s.State, s.CompanyID, s.Session, s.Name, s.Address, millis(s.Begun))
 	})
@@ -138,9 +135,7 @@ func (db *DB) KeepSignupToken(ctx context.Context, state, token string) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		companyID, err := find(ctx, t, "sign-up", scanValue[string],
 			`UPDATE signups SET token = ? WHERE state = ? AND enterprise = '' RETURNING company_id`, token, state)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		return beingDeleted(ctx, t, companyID)
 	})
 }
@@ -188,13 +183,9 @@ func (db *DB) FinishSignup(ctx context.Context, state, enterprise string) error 
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		companyID, err := find(ctx, t, "sign-up", scanValue[string],
 			`UPDATE signups SET enterprise = ?, token = '' WHERE state = ? RETURNING company_id`, enterprise, state)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		before, err := holdToConnect(ctx, t, companyID)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		if t.count(ctx, `UPDATE companies SET enterprise = ? WHERE id = ? AND enterprise IN ('', ?)`, enterprise,
 			companyID, enterprise) == 0 {
 			return fault.New(fault.Refused, "the company is connected to another enterprise already")

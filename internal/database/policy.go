@@ -76,9 +76,7 @@ func (db *DB) CreatePolicy(ctx context.Context, p policy.Policy, by policy.Autho
 	r := policy.Revision{SavedAt: p.CreatedAt, SavedBy: by, Origin: policy.FromCreate, ProposalID: proposalID}
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		t.check(holdCompany(ctx, t, p.CompanyID))
-		if err := nameFree(ctx, t, p.CompanyID, p.Name, p.ID); err != nil {
-			return err
-		}
+		t.check(nameFree(ctx, t, p.CompanyID, p.Name, p.ID))
 		t.changed(p.CompanyID, "policy", p.ID)
 		return createPolicy(ctx, t, p, r)
 	})
@@ -106,25 +104,18 @@ func (db *DB) SavePolicy(ctx context.Context, next policy.Policy, expected int, 
 func savePolicy(ctx context.Context, t *tx, next policy.Policy, expected int, r policy.Revision) (policy.Policy, error) {
 	t.check(holdCompany(ctx, t, next.CompanyID))
 	current, err := lockPolicy(ctx, t, next.CompanyID, next.ID)
-	if err != nil {
-		return policy.Policy{}, err
-	}
-	if under, err := changing(ctx, t, next.ID); err != nil || under {
-		return policy.Policy{}, busy(err)
+	t.check(err)
+	if changing(ctx, t, next.ID) {
+		return policy.Policy{}, busy()
 	}
 	if next.Name != current.Name && current.Version == expected {
-		if err := nameFree(ctx, t, next.CompanyID, next.Name, next.ID); err != nil {
-			return policy.Policy{}, err
-		}
+		t.check(nameFree(ctx, t, next.CompanyID, next.Name, next.ID))
 	}
 	return writePolicy(ctx, t, next, current.Name, expected, r)
 }
 
 // busy is the fault of a policy that a proposal is changing.
-func busy(err error) error {
-	if err != nil {
-		return err
-	}
+func busy() error {
 	return &fault.Error{Code: fault.Unavailable, Retryable: true,
 		Detail: "a change of the policy is being sent to the platform: try again in a moment"}
 }
@@ -167,18 +158,14 @@ func (db *DB) DeletePolicy(ctx context.Context, companyID, id string, at time.Ti
 		case p.DeviceCount > 0:
 			return 0, fault.New(fault.Refused, "%d devices use the policy: move them to another first", p.DeviceCount)
 		}
-		if under, err := changing(ctx, t, id); err != nil || under {
-			return 0, busy(err)
+		if changing(ctx, t, id) {
+			return 0, busy()
 		}
 		if err = free(ctx, t, p); err == nil {
 			err = unmoved(ctx, t, companyID, id)
 		}
-		if err == nil {
-			err = t.Exec(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id)
-		}
-		if err != nil {
-			return 0, err
-		}
+		t.check(err)
+		t.do(ctx, `UPDATE policies SET deleted = TRUE, updated_at = ? WHERE id = ?`, millis(at), id)
 		deleted := activity.Event{Action: activity.PolicyDeleted, Target: policyTarget(p.ID, p.Name)}
 		t.check(db.record(ctx, t, companyID, deleted))
 		return endCodesOf(ctx, t, p)

@@ -43,7 +43,7 @@ func alike(ctx context.Context, c conn, name, except, query, companyID string) (
 }
 
 // nameFree is fault.Refused if another policy of the company has a name that
-// people would take for this one, or is about to get it. The company is locked.
+// people would take for this one, or is about to get it by a proposal that is being applied. The company is locked.
 func nameFree(ctx context.Context, t *tx, companyID, name, own string) error {
 	switch _, err := policyNamed(ctx, t, companyID, name, own); {
 	case err == nil:
@@ -51,19 +51,12 @@ func nameFree(ctx context.Context, t *tx, companyID, name, own string) error {
 	case fault.CodeOf(err) != fault.NotFound:
 		return err
 	}
-	kept, err := nameKept(ctx, t, companyID, name, own)
-	if err == nil && kept {
+	id, err := alike(ctx, t, name, own, `SELECT v.company_id, v.next_policy_id, v.next_name FROM proposals v
+		WHERE v.company_id = ? AND v.next_name_key <> '' AND v.status = 'EXECUTING'`, companyID)
+	if err == nil && id != "" {
 		return fault.New(fault.Refused, "another policy is about to be named %q: choose another name", name)
 	}
 	return err
-}
-
-// nameKept reports whether a proposal that is being applied is to give the
-// name to another policy.
-func nameKept(ctx context.Context, c conn, companyID, name, policyID string) (bool, error) {
-	id, err := alike(ctx, c, name, policyID, `SELECT v.company_id, v.next_policy_id, v.next_name FROM proposals v
-		WHERE v.company_id = ? AND v.next_name_key <> '' AND v.status = 'EXECUTING'`, companyID)
-	return id != "", err
 }
 
 // OddNames returns the policies, over all companies, whose names would be

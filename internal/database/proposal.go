@@ -108,9 +108,7 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 		if made = n == 1; err != nil || !made {
 			return err
 		}
-		if err := db.mayWait(ctx, t, p, 0); err != nil {
-			return err
-		}
+		t.check(db.mayWait(ctx, t, p, 0))
 		t.changed(p.CompanyID, "proposal", p.ID)
 		return db.recordProposal(ctx, t, p, activity.ProposalMade, activity.OK)
 	})
@@ -162,9 +160,7 @@ func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outc
 			return false, nil
 		}
 		p, err := db.findProposal(ctx, t, `v.id = ?`, id)
-		if err != nil {
-			return false, err
-		}
+		t.check(err)
 		return true, db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
 	})
 }

@@ -33,10 +33,7 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 		return verdict, nil
 	}
 	// One that is under way and whose lease has run out is looked after first.
-	if under, err := changing(ctx, t, p.Next.PolicyID); err != nil || under {
-		return proposal.Busy, err
-	}
-	if !db.takePolicyLease(ctx, t, p.Next.PolicyID, c.Holder, c.For) {
+	if changing(ctx, t, p.Next.PolicyID) || !db.takePolicyLease(ctx, t, p.Next.PolicyID, c.Holder, c.For) {
 		return proposal.Busy, nil
 	}
 	err = t.Exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
@@ -54,19 +51,15 @@ func (db *DB) applying(ctx context.Context, t *tx, c proposal.Claim) (proposal.S
 		return now, err
 	}
 	current, err := lockPolicy(ctx, t, now.CompanyID, now.PolicyID)
-	if err != nil {
-		return now, err
-	}
-	if now.Proposal, err = nowAt(ctx, t, now.Proposal, current); err != nil {
-		return now, err
-	}
+	t.check(err)
+	now.Proposal, err = nowAt(ctx, t, now.Proposal, current)
+	t.check(err)
 	now.PolicyGone, now.PolicyVersion = current.Deleted, current.Version
 	switch now.Decide() {
 	case proposal.Begun, proposal.NotConfirmed:
 		stands, err := db.approvalStands(ctx, t, now.Proposal, c)
-		if now.Unapproved = !stands; err != nil {
-			return now, err
-		}
+		t.check(err)
+		now.Unapproved = !stands
 	default: // whatever else it is decides already
 	}
 	if now.Decide() == proposal.Begun {
@@ -93,9 +86,8 @@ func nowAt(ctx context.Context, t *tx, p proposal.Proposal, of policy.Policy) (_
 func (db *DB) TakeOverProposal(ctx context.Context, id, holder string, ttl time.Duration) (p proposal.Proposal, taken bool, err error) {
 	err = db.write(ctx, func(ctx context.Context, t *tx) error {
 		taken = false
-		if p, err = db.lockProposal(ctx, t, id); err != nil {
-			return err
-		}
+		p, err = db.lockProposal(ctx, t, id)
+		t.check(err)
 		due := valueIn[bool](ctx, t, `SELECT look_at > 0 AND look_at <= ? FROM proposals WHERE id = ?`, millis(db.now()), id)
 		if !due || !db.takePolicyLease(ctx, t, p.Next.PolicyID, holder, ttl) {
 			return nil
@@ -118,16 +110,13 @@ func (db *DB) FinishProposal(ctx context.Context, e proposal.Ending) (after prop
 func (db *DB) finishProposal(ctx context.Context, t *tx, e proposal.Ending) (proposal.Proposal, bool, error) {
 	holdCompanyOf(ctx, t, "proposals", e.ID)
 	p, err := db.lockProposal(ctx, t, e.ID)
-	if err != nil {
-		return p, false, err
-	}
+	t.check(err)
 	if !valueIn[bool](ctx, t, `SELECT holder = ? AND look_at > 0 FROM proposals WHERE id = ?`, e.Holder, e.ID) {
 		return p, false, nil
 	}
 	if e.Save {
-		if p.Version, err = db.saveNext(ctx, t, p, &e); err != nil {
-			return p, false, err
-		}
+		p.Version, err = db.saveNext(ctx, t, p, &e)
+		t.check(err)
 	}
 	if e.Doubted {
 		t.check(forgetPush(ctx, t, p.Next.PolicyID))
@@ -164,9 +153,7 @@ func settling(s proposal.Status) activity.Outcome {
 // became doubtful, it saves nothing, and the platform's copy is doubted.
 func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *proposal.Ending) (int, error) {
 	free, err := newNameFree(ctx, t, p)
-	if err != nil {
-		return 0, err
-	}
+	t.check(err)
 	now := instant(millis(db.now()))
 	r := policy.Revision{SavedAt: now, SavedBy: p.Owner.Author(), Origin: p.Capability.Origin(), ProposalID: p.ID}
 	var saved policy.Policy
@@ -194,9 +181,7 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 // createCopy makes the new policy of a copy.
 func createCopy(ctx context.Context, t *tx, p proposal.Proposal, r policy.Revision) (policy.Policy, error) {
 	source, err := findPolicy(ctx, t, p.CompanyID, p.PolicyID)
-	if err != nil {
-		return policy.Policy{}, err
-	}
+	t.check(err)
 	made := policy.Policy{ID: p.Next.PolicyID, CompanyID: p.CompanyID, Name: p.Next.Name, Type: source.Type, VROnly: source.VROnly,
 		Version: 1, Document: p.Next.Document, CreatedAt: r.SavedAt, UpdatedAt: r.SavedAt}
 	return made, createPolicy(ctx, t, made, r)
@@ -239,8 +224,8 @@ func newNameFree(ctx context.Context, t *tx, p proposal.Proposal) (bool, error) 
 }
 
 // changing reports whether a proposal about the policy is being applied.
-func changing(ctx context.Context, c conn, policyID string) (bool, error) {
-	return holds(ctx, c, `SELECT id FROM proposals WHERE next_policy_id = ? AND status = 'EXECUTING' LIMIT 1`, policyID)
+func changing(ctx context.Context, t *tx, policyID string) bool {
+	return t.holds(ctx, `SELECT id FROM proposals WHERE next_policy_id = ? AND status = 'EXECUTING' LIMIT 1`, policyID)
 }
 
 // takePolicyLease gives the policy's lease to the holder unless another has it.

@@ -24,20 +24,15 @@ func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m m
 		return m, err
 	}
 	current, err := lockPolicy(ctx, t, p.CompanyID, p.PolicyID)
-	if err != nil {
-		return m, err
-	}
-	if p, err = nowAt(ctx, t, p, current); err != nil {
-		return m, err
-	}
+	t.check(err)
+	p, err = nowAt(ctx, t, p, current)
+	t.check(err)
 	if p.Status == proposal.Pending && p.Approval.State == proposal.Approved {
 		why, err := db.whyNoApproval(ctx, t, p, d.Verifier.Stands)
-		if err == nil && why != nil {
-			err = db.voidChange(ctx, t, p, why)
+		t.check(err)
+		if why != nil {
+			t.check(db.voidChange(ctx, t, p, why))
 			p.Approval = proposal.Approval{}
-		}
-		if err != nil {
-			return m, err
 		}
 	}
 	switch {
@@ -50,9 +45,8 @@ func (db *DB) changeMatter(ctx context.Context, t *tx, d approval.Decision) (m m
 	case !p.NeedsApproval():
 		m.closed = fault.New(fault.Refused, "the company asks for no approval of this change any more")
 	}
-	if m.Subject, err = db.changeSubject(ctx, t, p); err != nil {
-		return m, err
-	}
+	m.Subject, err = db.changeSubject(ctx, t, p)
+	t.check(err)
 	m.keep = func(ctx context.Context, t *tx, d decided) error { return db.saveDecision(ctx, t, p, d) }
 	m.refuse = func(ctx context.Context, t *tx, d signature.Decision) error {
 		return db.recordProposal(ctx, t, p, which(d, activity.ProposalApproved, activity.ProposalDeclined), activity.Refused)
@@ -116,19 +110,16 @@ func (db *DB) voidChange(ctx context.Context, t *tx, p proposal.Proposal, why er
 }
 
 // voidChanges removes the approvals of a company's proposals by persons who may not give them any more. See voidDecisions.
-func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) error {
+func (db *DB) voidChanges(ctx context.Context, t *tx, companyID string) {
 	for _, p := range listed(ctx, t, db.scanProposal, `SELECT `+proposalColumns+` FROM proposals v
 		WHERE v.company_id = ? AND v.approval = 'APPROVED' AND `+appliable+` ORDER BY v.id`,
 		companyID, millis(db.now()), millis(db.now())) {
 		why, err := db.whyNoApproval(ctx, t, p, approval.Standing.Entitled)
-		if err == nil && why != nil {
-			err = db.voidChange(ctx, t, p, why)
-		}
-		if err != nil {
-			return err
+		t.check(err)
+		if why != nil {
+			t.check(db.voidChange(ctx, t, p, why))
 		}
 	}
-	return nil
 }
 
 // whyNoApproval returns why the approval that p has does not count, as judge says; nil: it counts.

@@ -122,16 +122,12 @@ func (db *DB) rise(ctx context.Context, t *tx, id string) error {
 // raise keeps the impact that a PENDING proposal has now. If it awaits an approval, and did not
 // with the impact that was kept and the rule of before, it tells that it waits.
 func (db *DB) raise(ctx context.Context, t *tx, p proposal.Proposal, before access.ApprovalRule) error {
-	var err error
 	switch {
 	case p.Rose && p.Approval.State == proposal.Approved: // voidChange tells it
-		err = db.voidChange(ctx, t, p, fault.New(fault.Refused, "the impact rose since it was approved"))
+		t.check(db.voidChange(ctx, t, p, fault.New(fault.Refused, "the impact rose since it was approved")))
 	case p.AwaitsApproval() && !proposal.NeedsApproval(before, p.Owner.Kind, keptImpact(p), p.Warnings):
 		t.changed(p.CompanyID, "proposal", p.ID)
-		err = db.tellProposal(ctx, t, p, activity.ProposalMade, activity.OK)
-	}
-	if err != nil {
-		return err
+		t.check(db.tellProposal(ctx, t, p, activity.ProposalMade, activity.OK))
 	}
 	return keepImpact(ctx, t, p)
 }

@@ -164,12 +164,9 @@ func (db *DB) linkIdentity(ctx context.Context, t *tx, l account.IdentityLink, c
 		return err
 	}
 	// An address that the provider gave to another person opens no account without a proof.
-	other, err := holds(ctx, t, `SELECT i.subject FROM identities i WHERE i.user_id = ? AND i.company_id = ? AND i.issuer = ?
+	other := t.holds(ctx, `SELECT i.subject FROM identities i WHERE i.user_id = ? AND i.company_id = ? AND i.issuer = ?
 		AND i.subject <> ? AND NOT EXISTS (SELECT 1 FROM passkeys k WHERE k.user_id = ?) LIMIT 1`,
 		l.UserID, l.CompanyID, l.Issuer, l.Subject, l.UserID)
-	if err != nil {
-		return err
-	}
 	if other && u.PasswordHash == "" {
 		return fault.New(fault.Refused, "your address belongs to another account at %s: ask an administrator", p.Name)
 	}

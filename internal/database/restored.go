@@ -40,7 +40,7 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 		`SELECT `+looseningColumns+` FROM loosenings l WHERE l.effective_at > 0 ORDER BY l.effective_at, l.id`) {
 		db.dropLoosenings(ctx, t, l.CompanyID, l.Control)
 	}
-	for _, w := range listed(ctx, t, scanWaiting, waitingCommands+byAutomation+` AND c.type IN `+endings+waitsHere) {
+	for _, w := range listed(ctx, t, into(waitingFields), waitingCommands+byAutomation+` AND c.type IN `+endings+waitsHere) {
 		_, err := db.withdraw(ctx, t, w, withdrawn)
 		t.check(err)
 	}
@@ -53,10 +53,8 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	t.do(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
 		signed_id = '' WHERE created_at > 0 AND state = 'APPROVED'`)
 	t.do(ctx, pauseRollouts, string(rollout.Paused), restoredRollout)
-	if err := t.Exec(ctx, `UPDATE proposals SET expires_at = ? WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ?`,
-		millis(db.now()), millis(db.now())); err != nil {
-		return err
-	}
+	t.do(ctx, `UPDATE proposals SET expires_at = ? WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ?`,
+		millis(db.now()), millis(db.now()))
 	return db.renewPolicies(ctx, t)
 }
 

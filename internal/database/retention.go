@@ -94,9 +94,7 @@ func (db *DB) endRetention(ctx context.Context, r retention) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		commands, places, err := pair[int64, int64](ctx, t,
 			`SELECT commands, places FROM retentions WHERE company_id = ?`+t.lock(), r.companyID)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		if err := t.Exec(ctx, `UPDATE retentions SET next_at = ?, commands = 0, places = 0 WHERE company_id = ?`,
 			millis(db.now().Add(retainEvery)), r.companyID); err != nil || commands+places == 0 {
 			return err

@@ -23,7 +23,7 @@ func scanRevision(r row) (v policy.Revision, err error) {
 // addRevision records the policy as it now is. Every save makes one revision,
 // so its number is the one after the last.
 func addRevision(ctx context.Context, t *tx, p policy.Policy, r policy.Revision) error {
-	err := t.Exec(ctx, `INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind,
+	t.do(ctx, `INSERT INTO policy_revisions (policy_id, revision, version, saved_at, saved_by_kind,
 			saved_by_id, saved_by_name, name, origin, proposal_id, description, labels, group_name, document)
 		SELECT CAST(? AS TEXT), COALESCE(MAX(revision), 0) + 1, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT),
 			CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
@@ -31,9 +31,6 @@ func addRevision(ctx context.Context, t *tx, p policy.Policy, r policy.Revision)
 		FROM policy_revisions WHERE policy_id = ?`,
 		p.ID, p.Version, millis(r.SavedAt), r.SavedBy.Kind, r.SavedBy.ID, r.SavedBy.Name, p.Name, string(r.Origin),
 		r.ProposalID, p.Description, encode(p.Labels), p.Group, string(p.Document), p.ID)
-	if err != nil {
-		return err
-	}
 	action := activity.PolicySaved
 	if p.Version == 1 {
 		action = activity.PolicyCreated

@@ -36,9 +36,7 @@ func releases(ctx context.Context, c conn) ([]rollout.Release, error) {
 func (db *DB) AddRelease(ctx context.Context, r rollout.Release, content []byte) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		all, err := releases(ctx, t)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		known, err := admits(all, r)
 		if err != nil || known {
 			return err
@@ -86,13 +84,10 @@ func forgetReleases(ctx context.Context, t *tx, added rollout.Release, surplus i
 	if surplus <= 0 {
 		return nil
 	}
-	needless, err := list(ctx, t, into(releaseFields), `SELECT `+releaseColumns+` FROM agent_releases r
+	needless := listed(ctx, t, into(releaseFields), `SELECT `+releaseColumns+` FROM agent_releases r
 		WHERE NOT EXISTS (SELECT 1 FROM agent_rollouts o WHERE o.version = r.version AND o.state <> '`+string(rollout.Ended)+`')
 		AND r.version <> ? ORDER BY r.added_at, r.package LIMIT ?`, added.Version, surplus)
-	switch {
-	case err != nil:
-		return err
-	case len(needless) < surplus:
+	if len(needless) < surplus {
 		return fault.New(fault.Refused, "version %s cannot be added: rollouts need all %d files that are kept; bring a version to 100 "+
 			"percent of the devices, which ends the rollouts of lower ones, or run `muster agent pause` and then `muster agent rollout` "+
 			"for the version to keep, which ends all others", added.Version, rollout.MaxReleases)

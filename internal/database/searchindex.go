@@ -108,9 +108,7 @@ func indexSome(ctx context.Context, t *tx) (int, error) {
 	changes := &termChanges{}
 	for _, a := range all {
 		found, err := a.Findable()
-		if err != nil {
-			return 0, err
-		}
+		t.check(err)
 		t.do(ctx, `UPDATE assets SET (`+keptColumns+`) = (?, ?, ?, ?) WHERE id = ?`,
 			found.Terms, found.patch, found.battery, found.compliant, a.id)
 		changes.change(a.companyID, a.id, "", found.Terms)

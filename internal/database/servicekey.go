@@ -57,15 +57,14 @@ func (i Inspection) Unsigned(verify func(activity.Head) bool) []activity.Head {
 // AdmitKeys records the ids of a key file's keys, before any of them is used. A
 // *MissingKeys error says that the database needs others, and nothing was
 // recorded; with acceptLost these are no longer needed, and are returned.
-func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) (lost []string, err error) {
-	err = db.write(ctx, func(ctx context.Context, t *tx) error {
-		lost = nil
+func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) ([]string, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (lost []string, err error) {
 		// One key file at a time: which of two comes first decides.
 		valueIn[int64](ctx, t, `SELECT schema_number FROM versions WHERE id = 1`+t.lock())
 		needed := listed(ctx, t, scanValue[string], neededKeys)
 		if missing, ok := errors.AsType[*MissingKeys](lacking(needed, ids)); ok {
 			if lost = missing.IDs; !acceptLost {
-				return missing
+				return lost, missing
 			}
 		}
 		now := millis(db.now())
@@ -79,7 +78,6 @@ func (db *DB) AdmitKeys(ctx context.Context, ids []string, acceptLost bool) (los
 			t.do(ctx, `INSERT INTO service_keys (id, first_seen_at, lost_at) VALUES (?, ?, 0)
 				ON CONFLICT (id) DO UPDATE SET lost_at = 0`, id, now)
 		}
-		return nil
+		return lost, nil
 	})
-	return lost, err
 }

@@ -38,17 +38,15 @@ var errSignInMoved error = fault.New(fault.Unauthorized, "the account changed at
 
 // recordPerson records what a person did about their own signing in. Who it
 // was is known by the change, as the context has no user yet.
-func (db *DB) recordPerson(ctx context.Context, c conn, userID string, action activity.Action, outcome activity.Outcome,
+func (db *DB) recordPerson(ctx context.Context, t *tx, userID string, action activity.Action, outcome activity.Outcome,
 	changes ...activity.Change) error {
-	u, err := findUser(ctx, c, `u.id = ?`, userID)
-	if err != nil {
-		return err
-	}
+	u, err := findUser(ctx, t, `u.id = ?`, userID)
+	t.check(err)
 	e := activity.Event{Action: action, Target: userTarget(u), Outcome: outcome, Changes: activity.Differences(changes...)}
 	if access.OriginOf(ctx).Actor == (access.Actor{}) {
 		e.Actor = access.Actor{Kind: access.User, ID: u.ID, UserID: u.ID, Name: u.Name}
 	}
-	return db.record(ctx, c, u.CompanyID, e)
+	return db.record(ctx, t, u.CompanyID, e)
 }
 
 // SignInFailed records a refused sign-in with its reason. Without a user it records nothing, but takes as long.
@@ -88,8 +86,7 @@ func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash)
 
 // TouchSession notes a session's last use.
 func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error {
-	_, err := db.execRelaxed(ctx, `UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?`, millis(seen), id, millis(seen))
-	return err
+	return db.execRelaxed(ctx, `UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?`, millis(seen), id, millis(seen))
 }
 
 // ProveSession notes that the person proved again who they are.

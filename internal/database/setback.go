@@ -42,7 +42,7 @@ func (db *DB) endPauses(ctx context.Context) error {
 	now := db.now()
 	for _, p := range pauses() {
 		statement := `UPDATE ` + p.table + ` SET ` + p.column + ` = ? WHERE ` + p.column + ` > 0 AND ` + p.column + ` > ?`
-		if _, err := db.execRelaxed(ctx, statement, latest(now), latest(now.Add(p.longest))); err != nil {
+		if err := db.execRelaxed(ctx, statement, latest(now), latest(now.Add(p.longest))); err != nil {
 			return err
 		}
 	}

@@ -54,11 +54,8 @@ func (db *DB) stopped(ctx context.Context) ([]stopped, error) {
 // waiting is a command that waits here for its device.
 type waiting struct{ command, device, kind string }
 
-// scanWaiting receives what a query for withdraw begins with; it ends with waitsHere.
-func scanWaiting(r row) (w waiting, err error) {
-	err = r.Scan(&w.command, &w.device, &w.kind)
-	return w, err
-}
+// waitingFields receives what a query for withdraw begins with; it ends with waitsHere.
+func waitingFields(w *waiting) []any { return []any{&w.command, &w.device, &w.kind} }
 
 const (
 	waitingCommands = `SELECT c.id, v.device_id, c.type FROM agent_deliveries v JOIN commands c ON c.id = v.command_id
@@ -71,7 +68,7 @@ const (
 func (db *DB) Withdraw(ctx context.Context, outcome string, limit int) (withdrawn []command.Type, err error) {
 	companies, err := db.stopped(ctx)
 	for _, s := range companies {
-		found, err := list(ctx, db.read(), scanWaiting, waitingCommands+automated+waitsHere+` LIMIT ?`, s.company, limit)
+		found, err := list(ctx, db.read(), into(waitingFields), waitingCommands+automated+waitsHere+` LIMIT ?`, s.company, limit)
 		if err != nil {
 			return withdrawn, err
 		}

@@ -120,8 +120,8 @@ func (db *DB) Sweep(ctx context.Context) error {
 // now: if it stayed when later ones go, a reader would miss those without a word.
 func (db *DB) sweepEvents(ctx context.Context, companyID string, keep time.Duration) error {
 	now := db.now()
-	_, err := db.execRelaxed(ctx, `UPDATE events SET at = ? WHERE company_id = ? AND at > ?`, millis(now), companyID, latest(now))
-	if err != nil {
+	if err := db.execRelaxed(ctx, `UPDATE events SET at = ? WHERE company_id = ? AND at > ?`, millis(now), companyID,
+		latest(now)); err != nil {
 		return err
 	}
 	return db.sweep(ctx,
@@ -132,7 +132,7 @@ func (db *DB) sweepEvents(ctx context.Context, companyID string, keep time.Durat
 // sweep runs a statement again and again until it removes fewer than sweepRows rows. args end with sweepRows as the limit.
 func (db *DB) sweep(ctx context.Context, statement string, args ...any) error {
 	for {
-		if removed, err := db.execRelaxed(ctx, statement, args...); err != nil || removed < sweepRows {
+		if removed, err := db.engine.ExecRelaxed(ctx, statement, args...); err != nil || removed < sweepRows {
 			return err
 		}
 	}

@@ -198,7 +198,8 @@ func (db *DB) execCount(ctx context.Context, query string, args ...any) (n int64
 	return n, err
 }
 
-// execRelaxed is execCount for a change that the machine's power cut may undo.
-func (db *DB) execRelaxed(ctx context.Context, query string, args ...any) (int64, error) {
-	return db.engine.ExecRelaxed(ctx, query, args...)
+// execRelaxed is exec for a change that the machine's power cut may undo.
+func (db *DB) execRelaxed(ctx context.Context, query string, args ...any) error {
+	_, err := db.engine.ExecRelaxed(ctx, query, args...)
+	return err
 }

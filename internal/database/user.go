@@ -98,9 +98,7 @@ func ofUser() []string {
 func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (account.User, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
 		u, err := holdUser(ctx, t, companyID, id)
-		if err != nil {
-			return u, err
-		}
+		t.check(err)
 		t.raises(companyID)
 		for _, statement := range ofUser() {
 			t.do(ctx, statement, id)

@@ -59,12 +59,9 @@ func (a asBase64) Scan(column any) error {
 // CreateWebhook implements webhook.Store.
 func (db *DB) CreateWebhook(ctx context.Context, w webhook.Webhook) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := findCompany(ctx, t, `c.id = ?`+t.lock(), w.CompanyID); err != nil { // the count is exact
-			return err
-		}
-		if err := beingDeleted(ctx, t, w.CompanyID); err != nil {
-			return err
-		}
+		_, err := findCompany(ctx, t, `c.id = ?`+t.lock(), w.CompanyID) // the count is exact
+		t.check(err)
+		t.check(beingDeleted(ctx, t, w.CompanyID))
 		if n := valueIn[int](ctx, t, `SELECT COUNT(*) FROM webhooks WHERE company_id = ?`, w.CompanyID); n >= webhook.MaxOfCompany {
 			return fault.New(fault.Refused, "the company has %d webhooks, which is the most: delete one first", n)
 		}
@@ -113,9 +110,7 @@ func (db *DB) changeWebhook(ctx context.Context, companyID, id string, action ac
 		err error)) (webhook.Webhook, error) {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
 		w, err := lockWebhook(ctx, t, companyID, id)
-		if err != nil {
-			return err
-		}
+		t.check(err)
 		set, args, changes, err := change(ctx, t, w)
 		if err != nil {
 			return err
@@ -186,9 +181,7 @@ func (db *DB) EnableWebhook(ctx context.Context, companyID, id string) (webhook.
 func (db *DB) DeleteWebhook(ctx context.Context, companyID, id string) (webhook.Webhook, error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (w webhook.Webhook, err error) {
 		w, err = lockWebhook(ctx, t, companyID, id)
-		if err != nil {
-			return w, err
-		}
+		t.check(err)
 		t.do(ctx, `DELETE FROM webhook_held WHERE webhook_id = ?`, id)
 		t.do(ctx, `DELETE FROM webhook_attempts WHERE webhook_id = ?`, id)
 		t.do(ctx, `DELETE FROM webhooks WHERE id = ?`, id)

@@ -28,7 +28,7 @@ func (db *DB) HeldBack(ctx context.Context, webhookID string) ([]webhook.Held, e
 
 // ClaimWebhook implements webhook.Queue.
 func (db *DB) ClaimWebhook(ctx context.Context, w webhook.Webhook, claim string, until time.Time) (bool, error) {
-	n, err := db.execRelaxed(ctx, `UPDATE webhooks SET claim = ?, claim_until = ?, version = version + 1
+	n, err := db.engine.ExecRelaxed(ctx, `UPDATE webhooks SET claim = ?, claim_until = ?, version = version + 1
 		WHERE id = ? AND version = ? AND state = 'ENABLED' AND claim_until <= ?`, claim, millis(until), w.ID, w.Version, millis(db.now()))
 	return n == 1, err
 }
@@ -36,10 +36,9 @@ func (db *DB) ClaimWebhook(ctx context.Context, w webhook.Webhook, claim string,
 // PassEvents implements webhook.Queue.
 func (db *DB) PassEvents(ctx context.Context, w webhook.Webhook, position int64) error {
 	now := millis(db.now())
-	_, err := db.execRelaxed(ctx,
+	return db.execRelaxed(ctx,
 		`UPDATE webhooks SET pos = ?, moved_at = ?, version = version + 1 WHERE id = ? AND version = ? AND claim_until <= ?`,
 		position, now, w.ID, w.Version, now)
-	return err
 }
 
 // RecordWave implements webhook.Queue. A power cut may undo it, unless it disables the

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -125,10 +126,7 @@ func One[T any](ctx context.Context, c Conn, scan func(Row) (T, error), query st
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return t, err
-		}
-		return t, ErrNoRow
+		return t, cmp.Or(rows.Err(), ErrNoRow)
 	}
 	return scan(rows)
 }

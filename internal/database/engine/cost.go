@@ -62,24 +62,21 @@ func (meter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 // costOf is what a text costs apart from the round trip. Outside a transaction a statement
 // that writes is committed by itself.
 func costOf(query string, inside bool) Cost {
+	writing := Cost{Statements: 1, Commits: 1}
+	if inside {
+		writing.Commits = 0
+	}
 	switch first, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(query, "( \n\t")), " "); first {
 	case "commit":
 		return Cost{Commits: 1}
 	case "begin", "rollback":
 		return Cost{}
 	case "insert", "update", "delete":
-		return Cost{Statements: 1, Commits: outside(inside)}
+		return writing
 	case "with":
 		if strings.Contains(query, "UPDATE ") || strings.Contains(query, "INSERT INTO") || strings.Contains(query, "DELETE FROM") {
-			return Cost{Statements: 1, Commits: outside(inside)}
+			return writing
 		}
 	}
 	return Cost{Statements: 1}
-}
-
-func outside(inside bool) int {
-	if inside {
-		return 0
-	}
-	return 1
 }

@@ -75,8 +75,7 @@ func peekSQLite(ctx context.Context, path string) (v Version, err error) {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	db := &DB{dialect: sqliteDialect{}, reader: pool}
-	return readVersion(ctx, db.Read(), db.dialect)
+	return (&DB{dialect: sqliteDialect{}, reader: pool}).Version(ctx)
 }
 
 // lookSQLite opens a file for reading; nil: it does not exist. While it has no
@@ -132,14 +131,8 @@ func linked(path string) string {
 
 // walSize is how long the write-ahead log beside a file is; 0: there is none.
 func walSize(path string) (int64, error) {
-	info, err := os.Stat(linked(path) + "-wal")
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+	log, err := writtenOf(linked(path) + "-wal")
+	return log.size, err
 }
 
 // QuickCheck reports damage of a SQLite file: pages that are lost, shared, or out of

@@ -115,22 +115,15 @@ func (db *DB) migrate(ctx context.Context, pool *sql.DB, use SchemaUse) error {
 
 // inUpgrade runs f in a transaction that has the tables to itself among those
 // that would change them.
-func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f Work) (err error) {
-	begun, err := pool.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = begun.Rollback() }() // of no effect after Commit
-	t := Tx{session{db: db, run: begun}}
-	if lock := db.dialect.lockSchema(); lock != "" {
-		if err := t.Exec(ctx, lock); err != nil {
-			return err
+func (db *DB) inUpgrade(ctx context.Context, pool *sql.DB, f Work) error {
+	return db.committed(ctx, pool, func(ctx context.Context, t Tx) error {
+		if lock := db.dialect.lockSchema(); lock != "" {
+			if err := t.Exec(ctx, lock); err != nil {
+				return err
+			}
 		}
-	}
-	if err := f(ctx, t); err != nil {
-		return err
-	}
-	return begun.Commit()
+		return f(ctx, t)
+	})
 }
 
 // change runs what is missing, unless another program did, and returns the schema that it found.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -94,10 +95,7 @@ func (w *wakes) deliver(topic string, ids []string) {
 // deliverAll notifies every listener that anything may have changed.
 func (w *wakes) deliverAll() {
 	w.mu.Lock()
-	topics := make([]string, 0, len(w.listeners))
-	for topic := range w.listeners {
-		topics = append(topics, topic)
-	}
+	topics := slices.Collect(maps.Keys(w.listeners))
 	w.mu.Unlock()
 	for _, topic := range topics {
 		w.deliver(topic, nil)

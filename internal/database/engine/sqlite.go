@@ -103,11 +103,7 @@ func (db *DB) takeAlone(ctx context.Context, path string) error {
 		return err
 	}
 	for waited := time.Duration(0); ; waited += alonePause {
-		if err = lockFile(file); err == nil {
-			db.onClose(file.Close)
-			return nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) { // a file system without such locks
+		if !errors.Is(lockFile(file), syscall.EWOULDBLOCK) { // it is locked, or its file system has no such locks
 			db.onClose(file.Close)
 			return nil
 		}

@@ -29,9 +29,6 @@ const troubleFor = 15 * time.Second
 
 // note counts err if the disk refused a write, and returns it unchanged. now is the time of the write; err may be nil.
 func (s *storage) note(err error, now time.Time) error {
-	if err == nil {
-		return nil
-	}
 	if why := refusedByDisk(err); why != "" {
 		s.failures.Add(1)
 		s.trouble.Store(&storageTrouble{why, now})

@@ -32,10 +32,7 @@ type Work func(ctx context.Context, t Tx) error
 // Write runs f in a transaction. It is durable when Write returns, or, if it is relaxed,
 // may be undone by the machine's power cut.
 func (db *DB) Write(ctx context.Context, f Work, relaxed bool) error {
-	if ctx.Value(inside{}) != nil {
-		return errNested
-	}
-	if err := db.mayWrite(); err != nil {
+	if err := db.mayWrite(ctx); err != nil {
 		return err
 	}
 	if db.writer != nil {
@@ -50,10 +47,7 @@ func (db *DB) WriteOne(ctx context.Context, f func(ctx context.Context, c Conn) 
 	if db.writer != nil {
 		return db.Write(ctx, func(ctx context.Context, t Tx) error { return f(ctx, t) }, relaxed)
 	}
-	if ctx.Value(inside{}) != nil {
-		return errNested
-	}
-	if err := db.mayWrite(); err != nil {
+	if err := db.mayWrite(ctx); err != nil {
 		return err
 	}
 	return db.storage.note(retry(ctx, func() error { return f(context.WithoutCancel(ctx), db.Read()) }), db.now())
@@ -117,19 +111,23 @@ func limitOf(ctx context.Context) time.Duration {
 
 // runPostgres runs f once in a transaction at READ COMMITTED: statements lock
 // the rows that they change, and compare what they expect.
-func (db *DB) runPostgres(ctx context.Context, f Work) (err error) {
+func (db *DB) runPostgres(ctx context.Context, f Work) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), inside{}, true), limitOf(ctx))
 	defer cancel()
-	begun, err := db.pool.BeginTx(ctx, nil)
+	return db.committed(ctx, db.pool, f)
+}
+
+// committed runs f in a transaction of a pool, which is undone if f fails.
+func (db *DB) committed(ctx context.Context, pool *sql.DB, f Work) error {
+	begun, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	t := Tx{session{db: db, run: begun}}
 	defer func() { _ = begun.Rollback() }() // also when f panics; of no effect after Commit
-	if err := f(ctx, t); err != nil {
+	if err := f(ctx, Tx{session{db: db, run: begun}}); err != nil {
 		return err
 	}
 	return begun.Commit()

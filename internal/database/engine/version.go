@@ -110,8 +110,11 @@ func (db *DB) Current(ctx context.Context) error {
 	return stop
 }
 
-// mayWrite returns the error of Current once it was one.
-func (db *DB) mayWrite() error {
+// mayWrite returns the error of Current once it was one, and errNested inside a write.
+func (db *DB) mayWrite(ctx context.Context) error {
+	if ctx.Value(inside{}) != nil {
+		return errNested
+	}
 	if stop := db.outdated.Load(); stop != nil {
 		return *stop
 	}
@@ -119,4 +122,4 @@ func (db *DB) mayWrite() error {
 }
 
 // Outdated reports whether a newer program ended this one's writing.
-func (db *DB) Outdated() bool { return db.mayWrite() != nil }
+func (db *DB) Outdated() bool { return db.outdated.Load() != nil }
