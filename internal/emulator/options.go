@@ -135,10 +135,3 @@ func (s Settings) check() error {
 	}
 	return nil
 }
-
-func (s Settings) pullWait() time.Duration {
-	if s.PullWaitMS == 0 {
-		return 5 * time.Second
-	}
-	return time.Duration(s.PullWaitMS) * time.Millisecond
-}

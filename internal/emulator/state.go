@@ -87,7 +87,7 @@ func (e *Emulator) reviveDevice(d *simulated) {
 			e.scheduleOperation(d, op)
 		}
 	}
-	e.schedulePolicy(d)
+	e.schedulePolicy(d, false)
 	e.schedulePeriodicReport(d)
 	e.scheduleSetupDeadline(d)
 	if d.lost() {
