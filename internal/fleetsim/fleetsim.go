@@ -137,6 +137,10 @@ func newFleet(o Options) (*fleet, error) {
 // drive takes the fleet through its run.
 func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 	agents := len(f.members)
+	commands, devices := f.Commands*agents+f.endings(), agents
+	if len(f.Keys) == 0 { // nothing is sent, and verify looks at none
+		commands, devices = 0, 0
+	}
 	f.begin("Enrolling agents", agents, func() int64 { return int64(agents - f.settledIn()) })
 	err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn)
 	if errors.Is(err, errLate) { // the summary says how far it came
@@ -146,16 +150,16 @@ func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 	script.Need(err)
 	memory := (liveMemory() - before) / int64(agents)
 	f.rest.findAssets(ctx)
-	f.begin("Sending commands", f.commandsToSend(), f.sent.Load)
+	f.begin("Sending commands", commands, f.sent.Load)
 	m.read(ctx, f, &m.connected)
 	m.began, m.requests = f.Clock(), f.requests.Load()
 	f.rest.sendAll(ctx)
 	f.settling.Store(true)
 	f.acknowledged(ctx)
-	ended, commands := f.Clock(), int(f.sent.Load())
+	ended, sent := f.Clock(), int(f.sent.Load())
 	m.read(ctx, f, &m.after)
-	sizing := f.sizing(*m, ended, commands)
-	f.begin("Waiting until everything has settled", f.devicesToSettle(), f.settled.Load)
+	sizing := f.sizing(*m, ended, sent)
+	f.begin("Waiting until everything has settled", devices, f.settled.Load)
 	f.rest.verify(ctx)
 	report := f.report(memory)
 	report.Sizing = &sizing

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -66,10 +67,7 @@ func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (strin
 	case change.PolicyID == "" || change.Ended || o.AppliedPolicy == "":
 		return applied, nil
 	}
-	at := o.ReportedAt
-	if at.IsZero() {
-		at = o.ObservedAt
-	}
+	at := cmp.Or(o.ReportedAt, o.ObservedAt)
 	if err := p.store.Commands.PolicyApplied(ctx, change.AssetID, change.PolicyID, at); err != nil {
 		return failed, err
 	}

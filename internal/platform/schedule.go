@@ -92,16 +92,6 @@ func (p *Platform) every(ctx context.Context, pause time.Duration, what string, 
 	}
 }
 
-// alone does work unless another replica is doing it.
-func (p *Platform) alone(ctx context.Context, lease string, ttl time.Duration, work func(context.Context) error) error {
-	held, err := p.store.Leases.Lease(ctx, lease, p.holder, ttl)
-	if err != nil || !held {
-		return err
-	}
-	defer p.release(ctx, lease, p.holder)
-	return work(ctx)
-}
-
 // release gives a lease back; one that cannot be given back runs out.
 func (p *Platform) release(ctx context.Context, name, holder string) {
 	if err := p.store.Leases.Release(context.WithoutCancel(ctx), name, holder); err != nil {

@@ -66,9 +66,7 @@ func NewEmulator(ctx context.Context, address, dataDir string, o Options) (*Emul
 	if err != nil {
 		return nil, err
 	}
-	inner, err := emulator.New(emulator.Options{
-		Now: o.Now, Logger: o.Logger, DataDir: dataDir,
-	})
+	inner, err := emulator.New(emulator.Options{Now: o.Now, Logger: o.Logger, DataDir: dataDir})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
