@@ -16,7 +16,7 @@ func (e *Emulator) addControl(mux *http.ServeMux) {
 		"GET /emulator/v1/devices/{device}":            func(r *http.Request) (any, error) { return e.Device(r.PathValue("device")) },
 		"PATCH /emulator/v1/devices/{device}":          taking(e.controlBehavior),
 		"POST /emulator/v1/devices/{device}/actions":   taking(e.controlAction),
-		"POST /emulator/v1/faults":                     taking(func(_ *http.Request, f Fault) (any, error) { return empty{}, e.AddFault(f) }),
+		"POST /emulator/v1/faults":                     taking(e.controlAddFault),
 		"GET /emulator/v1/faults":                      shown("faults", e.Faults),
 		"DELETE /emulator/v1/faults":                   done(e.ClearFaults),
 		"GET /emulator/v1/calls":                       e.controlCalls,
@@ -132,6 +132,10 @@ func (e *Emulator) controlAction(r *http.Request, want actionCall) (any, error) 
 		notify = *want.Notify
 	}
 	return empty{}, e.Act(r.Context(), r.PathValue("device"), want.Action, notify)
+}
+
+func (e *Emulator) controlAddFault(_ *http.Request, want Fault) (any, error) {
+	return empty{}, e.AddFault(want)
 }
 
 func (e *Emulator) controlCalls(r *http.Request) (any, error) {

@@ -25,7 +25,7 @@ func createToken(e *Emulator, _ *call, n *enterprise, resource *am.EnrollmentTok
 	}
 	e.dropOldTokens(n)
 	n.Tokens[t.ID] = t
-	e.world.byValue[t.Resource.Value] = &enrollmentRef{enterprise: n, token: t}
+	e.world.byValue[t.Resource.Value] = t
 	e.touch()
 	return t.Resource, nil
 }
@@ -58,7 +58,7 @@ func (e *Emulator) makeToken(n *enterprise, r *am.EnrollmentToken) (*token, erro
 		r.PolicyName = n.name() + "/policies/" + policyID
 	}
 	r.User = nil // deprecated and ignored
-	return &token{ID: id, Resource: r, PolicyID: policyID, Expires: expires}, nil
+	return &token{ID: id, Resource: r, PolicyID: policyID, Expires: expires, owner: n}, nil
 }
 
 // resolvePolicy gives the id of the policy that a name means: a whole name, a

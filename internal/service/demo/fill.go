@@ -80,7 +80,9 @@ func (f *filler) makeCompany(ctx context.Context) {
 func (f *filler) connect(ctx context.Context) {
 	if !f.company.Connected() {
 		f.say("Connecting it to the platform's emulator …")
-		f.company = script.Must(f.service.Platform().Connect(ctx, f.company.ID)).Company
+		var err error
+		f.company, _, err = f.service.Platform().Connect(ctx, f.company.ID)
+		script.Need(err)
 	}
 }
 
