@@ -20,21 +20,8 @@ import (
 
 // simulateCommand runs simulated agents against a service, for load.
 type simulateCommand struct {
-	Agents   *int          `name:"agents" placeholder:"N" help:"How many agents; with --server, they take the tokens in turn. Default: 100; with --server, one for each token."`
-	Commands int           `name:"commands" default:"3" help:"Commands for each agent. Default: ${default}."`
-	Duration time.Duration `name:"duration" default:"0s" help:"Time over which the commands are sent; 0: as fast as can be."`
-	Ramp     time.Duration `name:"ramp" default:"2s" help:"Time over which the agents appear. Default: ${default}."`
-	Patience time.Duration `name:"patience" default:"5m" help:"How long to wait for everything to settle. Default: ${default}."`
-
-	Offline    float64       `name:"offline" default:"0" help:"Share of an agent's sessions that end in an absence, 0 to 1."`
-	OfflineFor time.Duration `name:"offline-for" default:"5s" help:"How long an absence is, about. Default: ${default}."`
-	Skew       time.Duration `name:"skew" default:"0s" help:"Clocks are off by up to this, either way."`
-	Lost       float64       `name:"lost" default:"0" help:"Share of requests that are lost on the way there or back, 0 to 1."`
-	Duplicated float64       `name:"duplicated" default:"0" help:"Share of requests that arrive twice, 0 to 1."`
-	Crashes    float64       `name:"crashes" default:"0" help:"Share of the agents' durable steps before which the agent dies, 0 to 1."`
-	Endings    float64       `name:"endings" default:"0" help:"Share of devices that are wiped or relinquished in the end, 0 to 1."`
-	Seed       uint64        `name:"seed" default:"1" help:"The same seed gives the same faults. Default: ${default}."`
-	Pace       float64       `name:"pace" default:"1" help:"How many times faster than real time the clock runs, at most 8; for a service of its own alone."`
+	Agents *int `name:"agents" placeholder:"N" help:"How many agents; with --server, they take the tokens in turn. Default: 100; with --server, one for each token."`
+	fleetsim.Load
 
 	Server   string   `name:"server" placeholder:"URL" help:"An existing service; by default the simulation starts one of its own in a temporary directory."`
 	Tokens   string   `name:"tokens" placeholder:"FILE" help:"With --server: enrollment tokens or QR codes' texts, one a line; - reads standard input."`
@@ -78,7 +65,8 @@ func (c *simulateCommand) Run(env *cli.Env) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file, isFile := env.Err.(*os.File)
 	progress := &progressLine{out: env.Err, terminal: isFile && term.IsTerminal(int(file.Fd()))}
-	o := c.options(env, dir, progress)
+	o := fleetsim.Options{Load: c.Load, Dir: dir, Now: env.Now, Clock: env.Now, Log: slog.New(slog.DiscardHandler),
+		Say: progress.say, Progress: progress.show}
 	if c.Server == "" {
 		simulated, err := c.ownService(env, dir, &o)
 		if err != nil {
@@ -121,15 +109,6 @@ func enoughFiles(agents, limit int) error {
 	return nil
 }
 
-func (c *simulateCommand) options(env *cli.Env, dir string, progress *progressLine) fleetsim.Options {
-	o := fleetsim.Options{Ramp: c.Ramp, Commands: c.Commands, Duration: c.Duration, Patience: c.Patience, Offline: c.Offline,
-		OfflineFor: c.OfflineFor,
-		Skew:       c.Skew, Lost: c.Lost, Duplicated: c.Duplicated, Crashes: c.Crashes, Endings: c.Endings, Seed: c.Seed, Dir: dir,
-		Now: env.Now, Clock: env.Now, Log: slog.New(slog.DiscardHandler)}
-	o.Say, o.Progress = progress.say, progress.show
-	return o
-}
-
 // ownService starts a service of the simulation's own.
 func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Options) (*simulatedService, error) {
 	agents := 100
@@ -140,7 +119,7 @@ func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Optio
 		return nil, err
 	}
 	start := env.Now().Truncate(time.Millisecond)
-	o.Pace, o.Now = c.Pace, fleetsim.Clock(env.Now, start, c.Pace)
+	o.Now = fleetsim.Clock(env.Now, start, c.Pace)
 	o.Say("Starting a service of its own …")
 	// With a tenth of the commands a minute for each key none has to wait.
 	keys := (agents*(c.Commands+1))/10 + 1

@@ -233,12 +233,10 @@ func (a *Agent) refused(ctx context.Context, err error) error {
 	stone, ok := a.link.tombstone(err)
 	switch {
 	case !ok:
-	case a.link.companion():
-		return ended(a.letGo(ctx)) // it has no more than itself to give up
+	case a.link.companion(), stone.Action == protocol.Unenroll:
+		return ended(a.letGo(ctx)) // a companion has no more than itself to give up
 	case stone.Action == protocol.WipeAgain:
 		return a.eraseForGood(ctx)
-	case stone.Action == protocol.Unenroll:
-		return ended(a.letGo(ctx))
 	case stone.Action == protocol.Superseded:
 		return ErrSuperseded
 	}

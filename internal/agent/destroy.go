@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,9 +115,7 @@ func (a *Agent) eraseAgain(ctx context.Context) error {
 // device is still there: the next check-in is answered with the same tombstone, and it is called again.
 func (a *Agent) eraseForGood(ctx context.Context) error {
 	now := a.options.Now()
-	if a.erasing.IsZero() {
-		a.erasing = now
-	}
+	a.erasing = cmp.Or(a.erasing, now)
 	_, err := a.options.Device.Do(ctx, Action{Type: Erase, Again: now.Sub(a.erasing) > secondWay})
 	return ended(err)
 }

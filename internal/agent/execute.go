@@ -74,7 +74,7 @@ func (a *Agent) recover(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := a.reportAgain(ctx); err != nil {
+	if err := a.reportAgain(ctx, boot); err != nil {
 		return err
 	}
 	a.recovered = true
@@ -90,13 +90,13 @@ func (a *Agent) recover(ctx context.Context) error {
 // reportAgain makes the reports again that a process before this one made and may
 // not have delivered: they were in its memory, while the journal says that the
 // command is done.
-func (a *Agent) reportAgain(ctx context.Context) error {
+func (a *Agent) reportAgain(ctx context.Context, boot string) error {
 	if a.recovered {
 		return nil
 	}
 	for _, e := range a.journal.Entries(Done) {
 		if reports(e.Command.Type) && e.Result == protocol.Done {
-			if err := a.run(ctx, e); err != nil {
+			if err := a.run(ctx, e, boot); err != nil {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func (a *Agent) execute(ctx context.Context, inTouch bool) error {
 			}
 			continue
 		}
-		err = a.run(ctx, e)
+		err = a.run(ctx, e, boot)
 		if away := (unreached{}); errors.As(err, &away) {
 			late, err = err, nil
 		}
@@ -171,11 +171,7 @@ func (a *Agent) execute(ctx context.Context, inTouch bool) error {
 }
 
 // run carries out one command, with its start and its end on disk.
-func (a *Agent) run(ctx context.Context, e Entry) error {
-	boot, err := a.options.Device.BootID(ctx)
-	if err != nil {
-		return err
-	}
+func (a *Agent) run(ctx context.Context, e Entry, boot string) error {
 	e.Stage, e.BootID, e.At = Started, boot, a.link.serviceTime().UnixMilli()
 	a.crash("before started")
 	if err := a.journal.Write(e); err != nil {

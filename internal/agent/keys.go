@@ -130,10 +130,8 @@ func follow(keys []protocol.CommandKey, e protocol.Envelope, now int64) ([]proto
 	if err := e.Open(newest.Key, protocol.KindKey, &k); err != nil {
 		return nil, err
 	}
-	for _, known := range keys {
-		if known.ID == k.ID {
-			return nil, errors.New("the announced key is known already")
-		}
+	if slices.ContainsFunc(keys, func(known protocol.CommandKey) bool { return known.ID == k.ID }) {
+		return nil, errors.New("the announced key is known already")
 	}
 	if k.Key.Algorithm != newest.Key.Algorithm {
 		return nil, fmt.Errorf("the key %q uses another algorithm than the key that it follows", k.ID)

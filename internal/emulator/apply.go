@@ -6,10 +6,11 @@ import (
 	am "google.golang.org/api/androidmanagement/v1"
 )
 
-// schedulePolicy lets a device apply its policy after its latency, and report.
-func (e *Emulator) schedulePolicy(d *simulated) {
+// schedulePolicy lets a device apply its policy after its latency. The device reports
+// if the policy was new to it, or if report is set.
+func (e *Emulator) schedulePolicy(d *simulated, report bool) {
 	e.after(d.latency(), func() {
-		if e.ready(d) && e.applyPolicy(d) {
+		if e.ready(d) && (e.applyPolicy(d) || report) {
 			e.report(d, &outbox{})
 		}
 	})
@@ -70,10 +71,9 @@ type support struct {
 
 // How devices are managed, as the tables of settings have it.
 const (
-	fully  = "fully managed"
-	cope   = "company-owned work profile"
-	byo    = "personally owned work profile"
-	anyAPI = 0
+	fully = "fully managed"
+	cope  = "company-owned work profile"
+	byo   = "personally owned work profile"
 )
 
 func (d *simulated) kind() string {
@@ -101,7 +101,7 @@ func supports() []support {
 		{path: []string{"dataRoamingDisabled"}, modes: company},
 		{path: []string{"autoDateAndTimeZone"}, values: []string{"AUTO_DATE_AND_TIME_ZONE_ENFORCED"}, modes: company},
 		{path: []string{"locationMode"}, values: []string{"LOCATION_ENFORCED", "LOCATION_DISABLED"}, reason: "USER_ACTION",
-			partial: []string{cope}, api: anyAPI},
+			partial: []string{cope}},
 		{path: []string{connectivity, "usbDataAccess"}, values: []string{"DISALLOW_USB_DATA_TRANSFER"}, modes: company, api: 31},
 		{path: []string{connectivity, "usbDataAccess"}, values: []string{"DISALLOW_USB_FILE_TRANSFER"}, modes: company},
 		{path: []string{connectivity, "configureWifi"}, values: []string{"DISALLOW_ADD_WIFI_CONFIG"}, modes: company, api: 33},

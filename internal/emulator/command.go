@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -133,16 +134,10 @@ func commandLifetime(c *am.Command) (time.Duration, error) {
 // passwordKind classifies a new password. The emulator keeps this word instead of the password: it decides whether the
 // device accepts the command.
 func passwordKind(password string) string {
-	digits := 0
-	for _, r := range password {
-		if unicode.IsDigit(r) {
-			digits++
-		}
-	}
-	switch n := utf8.RuneCountInString(password); {
-	case n == 0:
+	switch {
+	case password == "":
 		return passwordNone
-	case n == digits && n < 6:
+	case utf8.RuneCountInString(password) < 6 && !strings.ContainsFunc(password, func(r rune) bool { return !unicode.IsDigit(r) }):
 		return passwordShortPIN
 	default:
 		return passwordGood

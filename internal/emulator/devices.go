@@ -26,12 +26,9 @@ func getDevice(_ *Emulator, _ *call, _ *enterprise, d *simulated) (any, error) {
 
 func listDevices(_ *Emulator, c *call, n *enterprise) (any, error) {
 	known := slices.DeleteFunc(slices.Clone(n.Devices), func(d *simulated) bool { return d.Deleted })
-	part, next, err := page(c, known, func(d *simulated) string { return fmt.Sprintf("%020d", d.Seq) }, 10, 100)
-	answer := &am.ListDevicesResponse{NextPageToken: next}
-	for _, d := range part {
-		answer.Devices = append(answer.Devices, d.resource())
-	}
-	return answer, err
+	part, next, err := page(c, known, func(d *simulated) string { return fmt.Sprintf("%020d", d.Seq) },
+		(*simulated).resource, 10, 100)
+	return &am.ListDevicesResponse{Devices: part, NextPageToken: next}, err
 }
 
 // patchDevice changes what may be changed of a device: its policy and whether it
@@ -64,7 +61,7 @@ func patchDevice(e *Emulator, c *call, n *enterprise, d *simulated) (any, error)
 	e.touch()
 	if changed {
 		d.State = state
-		e.scheduleChange(d)
+		e.schedulePolicy(d, true)
 	}
 	return d.resource(), nil
 }
@@ -87,17 +84,6 @@ func (e *Emulator) deviceMask(c *call, want *am.Device) (map[string]bool, error)
 		fields[path[0]] = true
 	}
 	return fields, nil
-}
-
-// scheduleChange lets a device notice, after its latency, that its policy or
-// state was changed.
-func (e *Emulator) scheduleChange(d *simulated) {
-	e.after(d.latency(), func() {
-		if e.ready(d) {
-			e.applyPolicy(d)
-			e.report(d, &outbox{})
-		}
-	})
 }
 
 // deleteDevice makes the platform forget a device. The device wipes itself when

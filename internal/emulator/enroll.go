@@ -118,22 +118,22 @@ func (w *Enrollment) check() error {
 }
 
 func (e *Emulator) enrollAll(want Enrollment, out *outbox) ([]string, error) {
-	ref, err := e.redeemable(want)
+	t, err := e.redeemable(want)
 	if err != nil {
 		return nil, err
 	}
 	names := make([]string, 0, want.Count)
 	for range want.Count {
-		d := e.newDevice(ref, want)
+		d := e.newDevice(t, want)
 		names = append(names, d.name())
-		e.notify(ref.enterprise, "ENROLLMENT", d.enrollmentReport(e.now()), out)
+		e.notify(t.owner, "ENROLLMENT", d.enrollmentReport(e.now()), out)
 		// A device that enrolls is connected, whatever becomes of it later.
 		e.applyPolicy(d)
 		e.report(d, out)
 		e.schedulePeriodicReport(d)
 		e.scheduleSetupDeadline(d)
 	}
-	ref.token.Used = ref.token.Resource.OneTimeOnly
+	t.Used = t.Resource.OneTimeOnly
 	return names, nil
 }
 
@@ -153,20 +153,20 @@ func (e *Emulator) scheduleSetupDeadline(d *simulated) {
 }
 
 // redeemable finds the token and checks that it may enroll what is wanted.
-func (e *Emulator) redeemable(want Enrollment) (*enrollmentRef, error) {
+func (e *Emulator) redeemable(want Enrollment) (*token, error) {
 	value := tokenValue(want.EnrollmentToken)
 	if value == "" {
 		return nil, invalid("enrollmentToken is missing")
 	}
-	ref := e.world.byValue[value]
-	if ref == nil {
+	t := e.world.byValue[value]
+	if t == nil {
 		return nil, invalid("enrollmentToken is not known: it was never made, or was deleted")
 	}
-	r := ref.token.Resource
+	r := t.Resource
 	switch {
-	case ref.token.Used:
+	case t.Used:
 		return nil, invalid("enrollmentToken was for one device, which has enrolled")
-	case !ref.token.valid(e.now()):
+	case !t.valid(e.now()):
 		return nil, invalid("enrollmentToken has expired at %s", r.ExpirationTimestamp)
 	case r.OneTimeOnly && want.Count > 1:
 		return nil, invalid("enrollmentToken is for one device, count is %d", want.Count)
@@ -174,7 +174,7 @@ func (e *Emulator) redeemable(want Enrollment) (*enrollmentRef, error) {
 		return nil, invalid("enrollmentToken forbids personally owned devices: its allowPersonalUsage is %s",
 			cmp.Or(r.AllowPersonalUsage, "ALLOW_PERSONAL_USAGE_UNSPECIFIED"))
 	}
-	return ref, nil
+	return t, nil
 }
 
 const personalUsageAllowed = "PERSONAL_USAGE_ALLOWED"
@@ -197,21 +197,21 @@ func tokenValue(text string) string {
 	return value
 }
 
-func (e *Emulator) newDevice(ref *enrollmentRef, want Enrollment) *simulated {
-	n, now := ref.enterprise, e.now()
+func (e *Emulator) newDevice(t *token, want Enrollment) *simulated {
+	n, now := t.owner, e.now()
 	e.world.LastDevice++
 	d := &simulated{
 		ID: randomHex(8), Seq: e.world.LastDevice, Enrolled: now, UserID: fmt.Sprint(1000 + e.world.LastDevice),
-		TokenName: ref.token.Resource.Name, TokenData: ref.token.Resource.AdditionalData,
+		TokenName: t.Resource.Name, TokenData: t.Resource.AdditionalData,
 		Ownership: cmp.Or(want.Ownership, CompanyOwned), Mode: deviceOwner, APILevel: cmp.Or(want.APILevel, defaultAPILevel),
-		PolicyID: ref.token.PolicyID, State: "ACTIVE",
+		PolicyID: t.PolicyID, State: "ACTIVE",
 		Online: true, Outcome: OutcomeSuccess, LatencyMS: int(DefaultLatency / time.Millisecond),
 		Packages: []string{"com.example.app"}, Battery: 60 + e.random.IntN(40),
 		Latitude: 52.52 + e.random.Float64()/10, Longitude: 13.4 + e.random.Float64()/10,
 		owner: n,
 	}
 	d.Hardware = e.build(d.Seq, want)
-	if ref.token.Resource.AllowPersonalUsage == personalUsageAllowed {
+	if t.Resource.AllowPersonalUsage == personalUsageAllowed {
 		d.Mode = profileOwner
 	}
 	if d.personal() && d.APILevel >= 31 {

@@ -91,13 +91,15 @@ func listEnterprises(e *Emulator, c *call) (any, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var found []*am.Enterprise
+	var found []*enterprise
 	for _, id := range slices.Sorted(maps.Keys(e.world.Enterprises)) {
 		if n := e.world.Enterprises[id]; n.Project == project {
-			found = append(found, &am.Enterprise{Name: n.name(), EnterpriseDisplayName: n.Resource.EnterpriseDisplayName})
+			found = append(found, n)
 		}
 	}
-	part, next, err := page(c, found, func(n *am.Enterprise) string { return n.Name }, 100, 100)
+	part, next, err := page(c, found, (*enterprise).name, func(n *enterprise) *am.Enterprise {
+		return &am.Enterprise{Name: n.name(), EnterpriseDisplayName: n.Resource.EnterpriseDisplayName}
+	}, 100, 100)
 	return &am.ListEnterprisesResponse{Enterprises: part, NextPageToken: next}, err
 }
 

@@ -124,11 +124,12 @@ func (f fieldSet) cut(tree any) any {
 	}
 }
 
-// page cuts a page out of items, which are sorted by their keys. The token says
+// page cuts a page out of items, which are sorted by their keys, and gives each
+// as show answers it. The token says
 // after which key the next page begins, so that items which come and go between
 // two pages are neither repeated nor skipped. A token is good for the same list
 // alone. Sizes above the most are cut.
-func page[T any](c *call, items []T, key func(T) string, usual, most int) ([]T, string, error) {
+func page[T, R any](c *call, items []T, key func(T) string, show func(T) R, usual, most int) ([]R, string, error) {
 	size := usual
 	if text := c.query.Get("pageSize"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -153,5 +154,9 @@ func page[T any](c *call, items []T, key func(T) string, usual, most int) ([]T, 
 	if end < len(items) {
 		next = base64.RawURLEncoding.EncodeToString([]byte(prefix + key(items[end-1])))
 	}
-	return items[start:end], next, nil
+	shown := make([]R, 0, end-start)
+	for _, item := range items[start:end] {
+		shown = append(shown, show(item))
+	}
+	return shown, next, nil
 }

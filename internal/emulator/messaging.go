@@ -91,8 +91,7 @@ func sendMessage(e *Emulator, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := e.deliver(token, text)
-	return map[string]any{"name": name}, nil
+	return map[string]any{"name": e.deliver(token, text)}, nil
 }
 
 func (e *Emulator) deliver(token *pushToken, text json.RawMessage) (name string) {

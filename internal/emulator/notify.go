@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,14 +22,7 @@ func alwaysSent(kind string) bool { return kind == "test" || kind == "ENTERPRISE
 
 // schemaOf gives the schema of a notification's data.
 func schemaOf(kind string) string {
-	switch kind {
-	case "COMMAND":
-		return "Operation"
-	case "USAGE_LOGS":
-		return "BatchUsageLogEvents"
-	default:
-		return "Device"
-	}
+	return cmp.Or(map[string]string{"COMMAND": "Operation", "USAGE_LOGS": "BatchUsageLogEvents"}[kind], "Device")
 }
 
 // notify publishes a notification to an enterprise's topic, unless the

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,11 +71,7 @@ func (e *Emulator) RevokeServiceAccount(email string) bool {
 		return false
 	}
 	a.Revoked = true
-	for token, b := range e.world.bearers {
-		if b.account == email {
-			delete(e.world.bearers, token)
-		}
-	}
+	maps.DeleteFunc(e.world.bearers, func(_ string, b bearer) bool { return b.account == email })
 	e.touch()
 	return true
 }
@@ -134,11 +131,7 @@ func (e *Emulator) grant(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for token, b := range e.world.bearers {
-		if !e.now().Before(b.ends) {
-			delete(e.world.bearers, token)
-		}
-	}
+	maps.DeleteFunc(e.world.bearers, func(_ string, b bearer) bool { return !e.now().Before(b.ends) })
 	token := "ya29." + randomHex(32)
 	e.world.bearers[token] = bearer{account: email, scopes: scopes, ends: e.now().Add(tokenLifetime)}
 	text, err := json.Marshal(map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(tokenLifetime / time.Second)})

@@ -129,12 +129,8 @@ func listOperations(_ *Emulator, c *call, _ *enterprise, d *simulated) (any, err
 	if c.query.Get("filter") != "" {
 		return nil, fail(501, "The emulator does not have filters on operations.")
 	}
-	part, next, err := page(c, d.Operations, func(op *operation) string { return op.ID }, 100, 100)
-	answer := &am.ListOperationsResponse{NextPageToken: next}
-	for _, op := range part {
-		answer.Operations = append(answer.Operations, d.operationResource(op))
-	}
-	return answer, err
+	part, next, err := page(c, d.Operations, func(op *operation) string { return op.ID }, d.operationResource, 100, 100)
+	return &am.ListOperationsResponse{Operations: part, NextPageToken: next}, err
 }
 
 // cancelOperation cancels a command that its device did not carry out yet. One

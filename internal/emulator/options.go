@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"strings"
@@ -44,9 +45,7 @@ func (o *Options) complete() error {
 	if o.Now == nil {
 		return errors.New("emulator: Options.Now is missing: give it a clock")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
 	return o.Settings.check()
 }
@@ -134,11 +133,4 @@ func (s Settings) check() error {
 		return errors.New("quota.perSeconds must be at least 1")
 	}
 	return nil
-}
-
-func (s Settings) pullWait() time.Duration {
-	if s.PullWaitMS == 0 {
-		return 5 * time.Second
-	}
-	return time.Duration(s.PullWaitMS) * time.Millisecond
 }

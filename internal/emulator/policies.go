@@ -37,15 +37,12 @@ func (p *policy) resource(n *enterprise) googleapi.RawMessage {
 }
 
 func listPolicies(_ *Emulator, c *call, n *enterprise) (any, error) {
-	ids, next, err := page(c, slices.Sorted(maps.Keys(n.Policies)), func(id string) string { return id }, 100, 100)
-	answer := struct {
+	part, next, err := page(c, slices.Sorted(maps.Keys(n.Policies)), func(id string) string { return id },
+		func(id string) googleapi.RawMessage { return n.Policies[id].resource(n) }, 100, 100)
+	return struct {
 		Policies      []googleapi.RawMessage `json:"policies,omitempty"`
 		NextPageToken string                 `json:"nextPageToken,omitempty"`
-	}{NextPageToken: next}
-	for _, id := range ids {
-		answer.Policies = append(answer.Policies, n.Policies[id].resource(n))
-	}
-	return answer, err
+	}{part, next}, err
 }
 
 func patchPolicy(e *Emulator, c *call, n *enterprise) (any, error) {
@@ -95,7 +92,7 @@ func (e *Emulator) storePolicy(n *enterprise, p *policy, document, effective map
 	p.Version++
 	for _, d := range n.Devices {
 		if d.PolicyID == p.ID && !d.Deleted {
-			e.schedulePolicy(d)
+			e.schedulePolicy(d, false)
 		}
 	}
 }

@@ -68,12 +68,8 @@ func getTopic(e *Emulator, c *call) (any, error) {
 }
 
 func listTopics(e *Emulator, c *call) (any, error) {
-	part, next, err := page(c, e.broker.Topics(c.segment(1)), func(name string) string { return name }, 100, 1000)
-	answer := &vendor.ListTopicsResponse{NextPageToken: next}
-	for _, name := range part {
-		answer.Topics = append(answer.Topics, topicAnswer(name))
-	}
-	return answer, err
+	part, next, err := page(c, e.broker.Topics(c.segment(1)), func(name string) string { return name }, topicAnswer, 100, 1000)
+	return &vendor.ListTopicsResponse{Topics: part, NextPageToken: next}, err
 }
 
 // deleted is the method that deletes what a call names.
@@ -121,7 +117,7 @@ func createSubscription(e *Emulator, c *call, want *vendor.Subscription) (any, e
 	if want.Topic == "" {
 		return nil, invalid("Invalid resource name given (name=): a subscription needs a topic.")
 	}
-	if !e.strictPubSub() {
+	if !e.Settings().StrictPubSub {
 		_ = e.broker.CreateTopic(want.Topic)
 	}
 	if err := e.broker.CreateSubscription(s); err != nil {
@@ -140,40 +136,25 @@ func getSubscription(e *Emulator, c *call) (any, error) {
 }
 
 func listSubscriptions(e *Emulator, c *call) (any, error) {
-	part, next, err := page(c, e.broker.Subscriptions(c.segment(1)), func(s pubsub.Subscription) string { return s.Name }, 100, 1000)
-	answer := &vendor.ListSubscriptionsResponse{NextPageToken: next}
-	for _, s := range part {
-		answer.Subscriptions = append(answer.Subscriptions, subscriptionAnswer(s))
-	}
-	return answer, err
+	part, next, err := page(c, e.broker.Subscriptions(c.segment(1)), func(s pubsub.Subscription) string { return s.Name },
+		subscriptionAnswer, 100, 1000)
+	return &vendor.ListSubscriptionsResponse{Subscriptions: part, NextPageToken: next}, err
 }
 
-// onDemand makes a subscription that does not exist, to every topic of its project,
-// unless the settings are strict.
-func (e *Emulator) onDemand(name string) {
-	if !e.strictPubSub() {
-		_ = e.broker.CreateSubscription(pubsub.Subscription{Name: name}) // one that exists stays
-	}
-}
-
-func (e *Emulator) strictPubSub() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.settings.StrictPubSub
-}
-
-// pullMessages delivers messages, or waits a while for one.
+// pullMessages delivers messages, or waits a while for one. Unless the settings are
+// strict, a subscription that does not exist is made, to every topic of its project.
 func pullMessages(e *Emulator, c *call, request *vendor.PullRequest) (any, error) {
 	if request.MaxMessages < 1 {
 		return nil, invalid("Invalid value for maxMessages: it must be positive.")
 	}
-	e.mu.Lock()
-	wait := e.settings.pullWait()
-	e.mu.Unlock()
+	settings := e.Settings()
+	wait := cmp.Or(time.Duration(settings.PullWaitMS)*time.Millisecond, 5*time.Second)
 	if request.ReturnImmediately {
 		wait = 0
 	}
-	e.onDemand(c.name())
+	if !settings.StrictPubSub {
+		_ = e.broker.CreateSubscription(pubsub.Subscription{Name: c.name()}) // one that exists stays
+	}
 	ctx, cancel := e.untilClosing(c.ctx)
 	defer cancel()
 	received, err := e.broker.Pull(ctx, c.name(), min(int(request.MaxMessages), 1000), wait)

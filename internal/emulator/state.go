@@ -64,7 +64,8 @@ func (e *Emulator) revive() {
 	w := &e.world
 	for _, n := range w.Enterprises {
 		for _, t := range n.Tokens {
-			w.byValue[t.Resource.Value] = &enrollmentRef{enterprise: n, token: t}
+			t.owner = n
+			w.byValue[t.Resource.Value] = t
 		}
 		for _, d := range n.Devices {
 			d.owner = n
@@ -87,7 +88,7 @@ func (e *Emulator) reviveDevice(d *simulated) {
 			e.scheduleOperation(d, op)
 		}
 	}
-	e.schedulePolicy(d)
+	e.schedulePolicy(d, false)
 	e.schedulePeriodicReport(d)
 	e.scheduleSetupDeadline(d)
 	if d.lost() {

@@ -25,7 +25,7 @@ func createToken(e *Emulator, _ *call, n *enterprise, resource *am.EnrollmentTok
 	}
 	e.dropOldTokens(n)
 	n.Tokens[t.ID] = t
-	e.world.byValue[t.Resource.Value] = &enrollmentRef{enterprise: n, token: t}
+	e.world.byValue[t.Resource.Value] = t
 	e.touch()
 	return t.Resource, nil
 }
@@ -58,7 +58,7 @@ func (e *Emulator) makeToken(n *enterprise, r *am.EnrollmentToken) (*token, erro
 		r.PolicyName = n.name() + "/policies/" + policyID
 	}
 	r.User = nil // deprecated and ignored
-	return &token{ID: id, Resource: r, PolicyID: policyID, Expires: expires}, nil
+	return &token{ID: id, Resource: r, PolicyID: policyID, Expires: expires, owner: n}, nil
 }
 
 // resolvePolicy gives the id of the policy that a name means: a whole name, a
@@ -136,13 +136,13 @@ func findToken(e *Emulator, c *call, n *enterprise) (*token, error) {
 func getToken(_ *Emulator, _ *call, _ *enterprise, t *token) (any, error) { return t.partial(), nil }
 
 func listTokens(e *Emulator, c *call, n *enterprise) (any, error) {
-	var found []*am.EnrollmentToken
+	var found []*token
 	for _, id := range slices.Sorted(maps.Keys(n.Tokens)) {
 		if t := n.Tokens[id]; t.valid(e.now()) {
-			found = append(found, t.partial())
+			found = append(found, t)
 		}
 	}
-	part, next, err := page(c, found, func(t *am.EnrollmentToken) string { return t.Name }, 10, 100)
+	part, next, err := page(c, found, func(t *token) string { return t.Resource.Name }, (*token).partial, 10, 100)
 	return &am.ListEnrollmentTokensResponse{EnrollmentTokens: part, NextPageToken: next}, err
 }
 

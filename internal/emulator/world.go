@@ -18,23 +18,17 @@ type world struct {
 	Accounts    map[string]*account    `json:"accounts,omitempty"`
 	Messages    []PushMessage          `json:"-"` // what was sent through FCM
 	lastMessage int64
-	bearers     map[string]bearer         // access tokens
-	byValue     map[string]*enrollmentRef // enrollment tokens by their value
-	byDevice    map[string]*simulated     // devices by id, deleted ones too
-	pushed      chan struct{}             // closed when a push message was sent
-}
-
-// enrollmentRef is a token and the enterprise it enrolls into.
-type enrollmentRef struct {
-	enterprise *enterprise
-	token      *token
+	bearers     map[string]bearer     // access tokens
+	byValue     map[string]*token     // enrollment tokens by their value
+	byDevice    map[string]*simulated // devices by id, deleted ones too
+	pushed      chan struct{}         // closed when a push message was sent
 }
 
 func newWorld() world {
 	return world{
 		Signups: map[string]*signup{}, Enterprises: map[string]*enterprise{}, Tokens: map[string]*pushToken{},
 		Accounts: map[string]*account{}, bearers: map[string]bearer{},
-		byValue: map[string]*enrollmentRef{}, byDevice: map[string]*simulated{}, pushed: make(chan struct{}),
+		byValue: map[string]*token{}, byDevice: map[string]*simulated{}, pushed: make(chan struct{}),
 	}
 }
 
@@ -64,6 +58,8 @@ type token struct {
 	PolicyID string              `json:"policyId"`
 	Expires  time.Time           `json:"expires"`
 	Used     bool                `json:"used,omitempty"` // a one-time token that enrolled its device
+
+	owner *enterprise
 }
 
 func (t *token) valid(now time.Time) bool { return !t.Used && now.Before(t.Expires) }

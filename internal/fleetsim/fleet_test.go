@@ -100,7 +100,7 @@ func options(t *testing.T, g fleetsim.Access, clock func() time.Time) fleetsim.O
 	t.Helper()
 	return fleetsim.Options{Access: g, Dir: t.TempDir(),
 		Say: func(string, ...any) {}, Progress: func(fleetsim.Progress) {},
-		Seed: 1, Now: clock, Pace: pace, Clock: time.Now, Log: slog.New(slog.DiscardHandler)}
+		Load: fleetsim.Load{Seed: 1, Pace: pace}, Now: clock, Clock: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 func run(t *testing.T, o fleetsim.Options) fleetsim.Report {

@@ -25,29 +25,33 @@ import (
 	"github.com/musterhq/muster/internal/script"
 )
 
-// Options say how many devices there are, and which faults they have. Shares are
-// between 0 and 1.
+// Load is what the devices do, and which faults they have, as flags of a command
+// line. Shares are between 0 and 1. Half of the lost requests are lost on the way there.
+type Load struct {
+	Commands int           `name:"commands" default:"3" help:"Commands for each agent. Default: ${default}."`
+	Duration time.Duration `name:"duration" default:"0s" help:"Time over which the commands are sent; 0: as fast as can be."`
+	Ramp     time.Duration `name:"ramp" default:"2s" help:"Time over which the agents appear. Default: ${default}."`
+	Patience time.Duration `name:"patience" default:"5m" help:"How long to wait for everything to settle. Default: ${default}."`
+
+	Offline    float64       `name:"offline" default:"0" help:"Share of an agent's sessions that end in an absence, 0 to 1."`
+	OfflineFor time.Duration `name:"offline-for" default:"5s" help:"How long an absence is, about. Default: ${default}."` // a session, too
+	Skew       time.Duration `name:"skew" default:"0s" help:"Clocks are off by up to this, either way."`
+	Lost       float64       `name:"lost" default:"0" help:"Share of requests that are lost on the way there or back, 0 to 1."`
+	Duplicated float64       `name:"duplicated" default:"0" help:"Share of requests that arrive twice, 0 to 1."`
+	Crashes    float64       `name:"crashes" default:"0" help:"Share of the agents' durable steps before which the agent dies, 0 to 1."`
+	Endings    float64       `name:"endings" default:"0" help:"Share of devices that are wiped or relinquished in the end, 0 to 1."`
+	Seed       uint64        `name:"seed" default:"1" help:"The same seed gives the same faults. Default: ${default}."`
+	Pace       float64       `name:"pace" default:"1" help:"How many times faster than real time the clock runs, at most 8; for a service of its own alone."` // 0: as fast
+}
+
+// Options are a run's load, and what it stands on.
 type Options struct {
 	Access
+	Load
 	Dir string // where devices keep their state
 
-	Ramp       time.Duration // over which the devices appear
-	Commands   int           // for each device
-	Duration   time.Duration // over which commands are sent; 0: as fast as can be
-	Offline    float64       // share of a device's sessions that end in an absence
-	OfflineFor time.Duration // how long an absence and a session are, about
-	Skew       time.Duration // clocks are off by up to this, either way
-	Lost       float64       // share of requests lost: half on the way there, half on the way back
-	Duplicated float64       // share of requests that arrive twice
-	Crashes    float64       // share of the agent's durable steps before which it dies
-	Endings    float64       // share of devices that are wiped or relinquished in the end
-	Patience   time.Duration // for everything to settle after the last command
-	Seed       uint64
-
-	// Now is the clock of the devices, and of the service. Pace is how many times
-	// faster than real time it runs; 0: as fast.
-	Now  func() time.Time
-	Pace float64
+	// Now is the clock of the devices, and of the service; Pace is its own.
+	Now func() time.Time
 	// Clock measures. Required, as Now is.
 	Clock func() time.Time
 	// Halfway, if set, is called when half of the commands were sent.
@@ -137,6 +141,10 @@ func newFleet(o Options) (*fleet, error) {
 // drive takes the fleet through its run.
 func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 	agents := len(f.members)
+	commands, devices := f.Commands*agents+f.endings(), agents
+	if len(f.Keys) == 0 { // nothing is sent, and verify looks at none
+		commands, devices = 0, 0
+	}
 	f.begin("Enrolling agents", agents, func() int64 { return int64(agents - f.settledIn()) })
 	err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn)
 	if errors.Is(err, errLate) { // the summary says how far it came
@@ -146,16 +154,16 @@ func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 	script.Need(err)
 	memory := (liveMemory() - before) / int64(agents)
 	f.rest.findAssets(ctx)
-	f.begin("Sending commands", f.commandsToSend(), f.sent.Load)
+	f.begin("Sending commands", commands, f.sent.Load)
 	m.read(ctx, f, &m.connected)
 	m.began, m.requests = f.Clock(), f.requests.Load()
 	f.rest.sendAll(ctx)
 	f.settling.Store(true)
 	f.acknowledged(ctx)
-	ended, commands := f.Clock(), int(f.sent.Load())
+	ended, sent := f.Clock(), int(f.sent.Load())
 	m.read(ctx, f, &m.after)
-	sizing := f.sizing(*m, ended, commands)
-	f.begin("Waiting until everything has settled", f.devicesToSettle(), f.settled.Load)
+	sizing := f.sizing(*m, ended, sent)
+	f.begin("Waiting until everything has settled", devices, f.settled.Load)
 	f.rest.verify(ctx)
 	report := f.report(memory)
 	report.Sizing = &sizing

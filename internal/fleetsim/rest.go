@@ -148,14 +148,6 @@ type order struct {
 // commandsInTurn are what devices are asked to do, in turn.
 var commandsInTurn = [...]string{"message", "launch-app", "status-report", "change-policy", "location-update", "sync-policy", "reboot"} //nolint:gochecknoglobals // a table that is never written to
 
-// commandsToSend is how many commands a run sends, with the endings; 0: none.
-func (f *fleet) commandsToSend() int {
-	if len(f.Keys) == 0 {
-		return 0
-	}
-	return f.Commands*len(f.members) + f.endings()
-}
-
 func (f *fleet) endings() int { return int(f.Endings * float64(len(f.members))) }
 
 const senders = 8 // commands are sent by so many at once

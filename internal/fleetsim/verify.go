@@ -36,14 +36,6 @@ func (r *rest) verify(ctx context.Context) {
 	})
 }
 
-// devicesToSettle is how many devices verify looks at.
-func (f *fleet) devicesToSettle() int {
-	if len(f.Keys) == 0 {
-		return 0
-	}
-	return len(f.members)
-}
-
 // settle waits until what the service reports of a device is right, and returns what is wrong when ctx ends before.
 func (r *rest) settle(ctx context.Context, m *member, versions map[string]int) error {
 	var wrong error

@@ -220,9 +220,9 @@ func (b *bench) saved(id string) policy.Policy {
 
 func (b *bench) connect() {
 	b.Helper()
-	c, err := b.platform.Connect(b.Context(), b.company.ID)
+	c, _, err := b.platform.Connect(b.Context(), b.company.ID)
 	b.ok(err)
-	b.company = c.Company
+	b.company = c
 	if !b.company.Connected() {
 		b.Fatal("the company is not connected")
 	}

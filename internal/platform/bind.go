@@ -290,40 +290,33 @@ func (p *Platform) pushAll(ctx context.Context, owner company.Company) (pushed i
 	return pushed
 }
 
-// Connection is the result of Connect.
-type Connection struct {
-	Company company.Company
-	// SignupURL, if not empty, is where an administrator has to go; the company
-	// is connected when he has come back from there.
-	SignupURL string
-}
-
 // Connect binds a company to an enterprise, for the command line. At an
 // endpoint of one's own, an emulator, it goes through the sign-up page by
 // itself. A company that is connected already is not bound again; its enterprise
-// is made to notify us, and its policies are pushed.
-func (p *Platform) Connect(ctx context.Context, companyID string) (Connection, error) {
-	owner, err := p.store.Companies.CompanyByID(ctx, companyID)
-	if err != nil {
-		return Connection{}, err
+// is made to notify us, and its policies are pushed. signupPage, if not empty, is
+// where an administrator has to go; the company is connected when he has come
+// back from there.
+func (p *Platform) Connect(ctx context.Context, companyID string) (owner company.Company, signupPage string, err error) {
+	if owner, err = p.store.Companies.CompanyByID(ctx, companyID); err != nil {
+		return company.Company{}, "", err
 	}
 	if owner.Connected() {
 		if err := p.adjust(ctx, owner.Enterprise); err != nil {
-			return Connection{}, err
+			return company.Company{}, "", err
 		}
 		p.pushAll(ctx, owner)
-		return Connection{Company: owner}, nil
+		return owner, "", nil
 	}
 	signup, err := p.startSignup(ctx, owner, "")
 	if err != nil || p.cfg.Endpoint == "" {
-		return Connection{Company: owner, SignupURL: signup.Address}, err
+		return owner, signup.Address, err
 	}
 	token, err := p.signUp(ctx, signup.Address)
 	if err != nil {
-		return Connection{}, err
+		return company.Company{}, "", err
 	}
 	owner, _, err = p.FinishSignup(ctx, signup.State, token)
-	return Connection{Company: owner}, err
+	return owner, "", err
 }
 
 // signUp confirms an emulator's sign-up page and takes the enterprise token

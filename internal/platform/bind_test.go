@@ -65,13 +65,13 @@ func TestConnect_Emulator(t *testing.T) {
 		b.equal("topic", sent.PubsubTopic, topic)
 		b.equal("notifications", fmt.Sprint(sent.EnabledNotificationTypes), "[ENROLLMENT STATUS_REPORT COMMAND USAGE_LOGS]")
 
-		again, err := b.platform.Connect(b.Context(), b.company.ID)
+		again, _, err := b.platform.Connect(b.Context(), b.company.ID)
 		b.ok(err)
-		b.equal("again", again.Company.Enterprise, b.company.Enterprise)
+		b.equal("again", again.Enterprise, b.company.Enterprise)
 		b.equal("enterprises", b.enterprises(), 1)
 		_, err = b.platform.StartSignup(b.Context(), b.company.ID, "session")
 		b.equal("a sign-up of a connected company", fault.CodeOf(err), fault.Refused)
-		_, err = b.platform.Connect(b.Context(), "nope")
+		_, _, err = b.platform.Connect(b.Context(), "nope")
 		b.equal("no such company", fault.CodeOf(err), fault.NotFound)
 	})
 }
@@ -228,7 +228,7 @@ func TestSignup_BindingFails(t *testing.T) {
 			retryable bool
 		}{{400, false}, {403, false}, {429, true}, {503, true}} {
 			b.fault(emulator.Fault{Method: "signupUrls.create", Status: c.status})
-			_, err := b.platform.Connect(b.Context(), b.company.ID)
+			_, _, err := b.platform.Connect(b.Context(), b.company.ID)
 			b.equal("code", fault.CodeOf(err), fault.Provider)
 			b.equal(fmt.Sprint(c.status, " retryable"), fault.From(err).Retryable, c.retryable)
 		}

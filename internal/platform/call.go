@@ -38,13 +38,9 @@ type Observer interface {
 const Succeeded = "ok"
 
 // Failures lists the classes of VendorCall that are no success.
-func Failures() []string {
-	classes := []string{}
-	for _, c := range []outcome.Code{outcome.NotSent, outcome.Unknown, outcome.Refused, outcome.Missing, outcome.Throttled,
-		outcome.Conflict, outcome.Denied} {
-		classes = append(classes, string(c))
-	}
-	return classes
+func Failures() []outcome.Code {
+	return []outcome.Code{outcome.NotSent, outcome.Unknown, outcome.Refused, outcome.Missing, outcome.Throttled, outcome.Conflict,
+		outcome.Denied}
 }
 
 // NotificationKinds and NotificationOutcomes list the labels of Notification.

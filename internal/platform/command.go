@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -206,12 +207,9 @@ func vendorCommand(o command.Order) *androidmanagement.Command {
 	switch o.Command.Type {
 	case command.StartLostMode:
 		body, _ := o.Body.(command.LostModeBody)
-		if body.Email == nil {
-			body.Email = new(string)
-		}
 		v.StartLostModeParams = &androidmanagement.StartLostModeParams{
 			LostMessage: userMessage(body.Message), LostPhoneNumber: userMessage(body.PhoneNumber),
-			LostEmailAddress: *body.Email, LostStreetAddress: userMessage(body.StreetAddress),
+			LostEmailAddress: *cmp.Or(body.Email, new(string)), LostStreetAddress: userMessage(body.StreetAddress),
 			LostOrganization: userMessage(body.Organization),
 		}
 	case command.StopLostMode:

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -66,10 +67,7 @@ func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (strin
 	case change.PolicyID == "" || change.Ended || o.AppliedPolicy == "":
 		return applied, nil
 	}
-	at := o.ReportedAt
-	if at.IsZero() {
-		at = o.ObservedAt
-	}
+	at := cmp.Or(o.ReportedAt, o.ObservedAt)
 	if err := p.store.Commands.PolicyApplied(ctx, change.AssetID, change.PolicyID, at); err != nil {
 		return failed, err
 	}
@@ -110,7 +108,11 @@ func goneObservation(owner company.Company, device string, at time.Time) enrollm
 func (p *Platform) settle(ctx context.Context, owner company.Company, o *operation, at time.Time) (command.Command, bool, error) {
 	types := commandTypes(&o.Metadata)
 	feedback := command.Feedback{Ref: o.Name, At: at}
-	feedback.Succeeded, feedback.Outcome = o.settled(first(types))
+	var kind command.Type
+	if len(types) > 0 {
+		kind = types[0]
+	}
+	feedback.Succeeded, feedback.Outcome = o.settled(kind)
 	c, ok, err := p.store.Commands.Settle(ctx, feedback)
 	if fault.CodeOf(err) != fault.NotFound || o.createdAt().IsZero() {
 		return c, ok, err
@@ -128,14 +130,6 @@ func (p *Platform) settle(ctx context.Context, owner company.Company, o *operati
 	// While this looked by time, the sender may have stored the operation's name.
 	feedback.Sighting = command.Observation{}
 	return p.store.Commands.Settle(ctx, feedback)
-}
-
-// first returns the first type, or "" without types.
-func first(types []command.Type) command.Type {
-	if len(types) == 0 {
-		return ""
-	}
-	return types[0]
 }
 
 // consumeUsage applies the newest location in the usage log of a device in lost mode.

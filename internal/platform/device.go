@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -59,7 +60,8 @@ func (p *Platform) missingSince(err error) time.Time {
 func (p *Platform) observation(c company.Company, d *androidmanagement.Device) enrollment.Observation {
 	o := enrollment.Observation{
 		CompanyID: c.ID, Device: d.Name, Previous: d.PreviousDeviceNames,
-		Management: asset.Platform, Ownership: ownership(d.Ownership), Mode: mode(d.ManagementMode),
+		Management: asset.Platform, Ownership: known(d.Ownership, asset.CompanyOwned, asset.PersonallyOwned),
+		Mode:     known(d.ManagementMode, asset.FullyManaged, asset.WorkProfile),
 		APILevel: int(d.ApiLevel), Gone: deleted(d), LostMode: lostMode(d.State),
 		PolicyID:      policyID(c.Enterprise, d.PolicyName),
 		AppliedPolicy: policyID(c.Enterprise, d.AppliedPolicyName),
@@ -77,18 +79,10 @@ func (p *Platform) observation(c company.Company, d *androidmanagement.Device) e
 	return o
 }
 
-func ownership(vendor string) asset.Ownership {
-	switch o := asset.Ownership(vendor); o {
-	case asset.CompanyOwned, asset.PersonallyOwned:
-		return o
-	}
-	return ""
-}
-
-func mode(vendor string) asset.Mode {
-	switch m := asset.Mode(vendor); m {
-	case asset.FullyManaged, asset.WorkProfile:
-		return m
+// known is the vendor's word if it is one of some, else empty.
+func known[T ~string](vendor string, words ...T) T {
+	if slices.Contains(words, T(vendor)) {
+		return T(vendor)
 	}
 	return ""
 }

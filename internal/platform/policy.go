@@ -70,16 +70,6 @@ func (p *Platform) exchange(ctx context.Context, method, name string, body []byt
 	return text, err
 }
 
-// policyExists asks whether the vendor holds a policy: false only if it says
-// that it does not.
-func (p *Platform) policyExists(ctx context.Context, name string) (bool, error) {
-	_, err := ask(ctx, p, methodGetPolicy, urgent, p.am.Enterprises.Policies.Get(name).Fields("name"))
-	if codeOf(err) == outcome.Missing {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // outgoing is a policy's document as it is sent: whole, explicit false values
 // included, without the two members that only the vendor writes.
 func outgoing(document json.RawMessage) ([]byte, error) {

@@ -34,10 +34,6 @@ type delivery struct {
 // message is acknowledged after what it says is committed; one that our own
 // trouble kept from being applied comes again.
 func (p *Platform) Notifications(ctx context.Context) error {
-	if !p.cfg.configured() {
-		<-ctx.Done()
-		return ctx.Err()
-	}
 	var all sync.WaitGroup
 	for range pullers {
 		all.Go(func() { p.pullLoop(ctx) })

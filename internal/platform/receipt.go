@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -43,17 +44,11 @@ func receipt(err error, gone bool) command.Receipt {
 
 // why says why nothing was sent.
 func why(f *Failure) string {
-	if f.Message != "" {
-		return f.Message
-	}
-	return "the platform could not be reached"
+	return cmp.Or(f.Message, "the platform could not be reached")
 }
 
 func orNoReason(text string) string {
-	if text = strings.TrimRight(text, ". "); text != "" {
-		return text
-	}
-	return noReason
+	return cmp.Or(strings.TrimRight(text, ". "), noReason)
 }
 
 const noReason = "it gave no reason"

@@ -27,7 +27,12 @@ const (
 // whose answer was lost. One replica at a time does it.
 func (p *Platform) Operations(ctx context.Context) error {
 	return p.every(ctx, p.cfg.Schedule.Commands, "asking after commands", func(ctx context.Context) error {
-		return p.alone(ctx, operationsLease, operationsTTL, p.pollDue)
+		held, err := p.store.Leases.Lease(ctx, operationsLease, p.holder, operationsTTL)
+		if err != nil || !held {
+			return err
+		}
+		defer p.release(ctx, operationsLease, p.holder)
+		return p.pollDue(ctx)
 	})
 }
 

@@ -3,9 +3,7 @@ package platform
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,25 +53,24 @@ func (s *Schedule) after(age time.Duration) time.Duration {
 }
 
 // Run does all background work until the context ends, and waits for it:
-// Notifications, Pushes, Operations, Inventories and Enterprises.
+// Notifications, Pushes, Operations, Inventories and Enterprises. Without a way to
+// the platform it does nothing.
 func (p *Platform) Run(ctx context.Context) error {
+	if !p.cfg.configured() {
+		<-ctx.Done()
+		return nil
+	}
 	var all sync.WaitGroup
-	work := []func(context.Context) error{p.Notifications, p.Pushes, p.Operations, p.Inventories, p.Enterprises}
-	errs := make([]error, len(work))
-	for i, run := range work {
-		all.Go(func() { errs[i] = run(ctx) })
+	for _, run := range []func(context.Context) error{p.Notifications, p.Pushes, p.Operations, p.Inventories, p.Enterprises} {
+		all.Go(func() { _ = run(ctx) }) // it ends with the context alone
 	}
 	all.Wait()
-	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ctx.Err()) })...)
+	return nil
 }
 
 // every does work now and then again after each pause, until the context ends.
 // Trouble is logged; the next round tries again.
 func (p *Platform) every(ctx context.Context, pause time.Duration, what string, work func(context.Context) error) error {
-	if !p.cfg.configured() {
-		<-ctx.Done()
-		return ctx.Err()
-	}
 	var trouble wait.Trouble
 	for {
 		err := work(ctx)
@@ -90,16 +87,6 @@ func (p *Platform) every(ctx context.Context, pause time.Duration, what string, 
 			return ctx.Err()
 		}
 	}
-}
-
-// alone does work unless another replica is doing it.
-func (p *Platform) alone(ctx context.Context, lease string, ttl time.Duration, work func(context.Context) error) error {
-	held, err := p.store.Leases.Lease(ctx, lease, p.holder, ttl)
-	if err != nil || !held {
-		return err
-	}
-	defer p.release(ctx, lease, p.holder)
-	return work(ctx)
 }
 
 // release gives a lease back; one that cannot be given back runs out.

@@ -55,10 +55,10 @@ func noToken(cause error) error {
 	}).Because(cause)
 }
 
-// pushedAgain pushes a policy that the vendor turns out not to have.
+// pushedAgain pushes a policy if the vendor says that it does not have it.
 func (p *Platform) pushedAgain(ctx context.Context, c company.Company, of policy.Policy) bool {
-	exists, err := p.policyExists(ctx, policyName(c.Enterprise, of.ID))
-	return err == nil && !exists && p.Push(ctx, c, of.ID).Code == outcome.Done
+	_, err := ask(ctx, p, methodGetPolicy, urgent, p.am.Enterprises.Policies.Get(policyName(c.Enterprise, of.ID)).Fields("name"))
+	return codeOf(err) == outcome.Missing && p.Push(ctx, c, of.ID).Code == outcome.Done
 }
 
 func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Policy, w provisioning.Wanted) (provisioning.Token, error) {
@@ -83,9 +83,7 @@ func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Po
 	if w.Usage == provisioning.Allowed && answer.Value != "" {
 		token.Link = enrollmentLink + url.QueryEscape(answer.Value)
 	}
-	if token.ExpiresAt.IsZero() {
-		token.ExpiresAt = issued.Add(w.Lifetime)
-	}
+	token.ExpiresAt = cmp.Or(token.ExpiresAt, issued.Add(w.Lifetime))
 	return token, nil
 }
 

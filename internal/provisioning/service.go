@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -316,9 +317,7 @@ func (s *Service) issue(ctx context.Context, owner company.Company, p policy.Pol
 	if code := fault.CodeOf(err); err != nil && code != fault.Unsupported && code != fault.Refused {
 		return Token{}, notIssued(err)
 	}
-	if token.ExpiresAt.IsZero() {
-		token.ExpiresAt = asked.Add(Lifetime)
-	}
+	token.ExpiresAt = cmp.Or(token.ExpiresAt, asked.Add(Lifetime))
 	return token, err
 }
 

@@ -79,8 +79,8 @@ func (w *wiring) background() {
 			Log: w.options.Logger}.Round),
 		{Name: "jobs", Run: job.NewRunner(job.Config{Queue: w.db, Operations: w.jobs.Operations, Now: w.db.Now, Log: w.options.Logger,
 			Stands: w.db.PermitStands}).Run},
+		w.webhookLoop(),
 	}
-	w.loops = append(w.loops, w.webhookLoop())
 	if settings, err := w.config.Mail(); err == nil && settings.On() {
 		sender := &mail.Sender{Client: mail.Client{Config: settings}, Store: w.db, Leases: w.db, Holder: resource.NewID(),
 			Open: w.keys.Open, PublicURL: w.public, Observer: w.metrics, Now: w.db.Now, Log: w.options.Logger}

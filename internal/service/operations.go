@@ -44,8 +44,8 @@ func Declarations() *operation.Registry {
 	return r
 }
 
-// jobOperations are what jobs do to devices: the commands for several devices, and tags.
-func jobOperations(commands *command.Service, db *database.DB) *operation.Registry {
+// jobService offers what jobs do to devices: the commands for several devices, and tags.
+func jobService(db *database.DB, commands *command.Service, now func() time.Time) job.Service {
 	all, offered := &operation.Registry{}, &operation.Registry{}
 	command.Define(all, commands)
 	for _, row := range command.Catalog() {
@@ -54,9 +54,5 @@ func jobOperations(commands *command.Service, db *database.DB) *operation.Regist
 		}
 	}
 	job.Offer(offered, db, db)
-	return offered
-}
-
-func jobService(db *database.DB, commands *command.Service, now func() time.Time) job.Service {
-	return job.Service{Store: db, Assets: db, Operations: jobOperations(commands, db), Now: now}
+	return job.Service{Store: db, Assets: db, Operations: offered, Now: now}
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/emulator"
@@ -31,19 +30,9 @@ func platformConfig(p config.Platform, publicURL string, db *database.DB, now fu
 	return c
 }
 
-// adminPlatform is the platform as the command line uses it.
-type adminPlatform struct{ *platform.Platform }
-
-// Connect implements cli.Platform.
-func (d adminPlatform) Connect(ctx context.Context, companyID string) (company.Company, string, error) {
-	connection, err := d.Platform.Connect(ctx, companyID)
-	return connection.Company, connection.SignupURL, err
-}
-
 func openPlatform(db *database.DB, now func() time.Time) func(config.Platform, string) (cli.Platform, error) {
 	return func(p config.Platform, publicURL string) (cli.Platform, error) {
-		made, err := platform.New(platformConfig(p, publicURL, db, now)) // the command says what went wrong: no log
-		return adminPlatform{made}, err
+		return platform.New(platformConfig(p, publicURL, db, now)) // the command says what went wrong: no log
 	}
 }
 
@@ -66,9 +55,7 @@ func NewEmulator(ctx context.Context, address, dataDir string, o Options) (*Emul
 	if err != nil {
 		return nil, err
 	}
-	inner, err := emulator.New(emulator.Options{
-		Now: o.Now, Logger: o.Logger, DataDir: dataDir,
-	})
+	inner, err := emulator.New(emulator.Options{Now: o.Now, Logger: o.Logger, DataDir: dataDir})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

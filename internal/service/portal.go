@@ -86,9 +86,7 @@ func (w *wiring) system(ctx context.Context, companyID string) (s settings.Syste
 			return s, err
 		}
 	}
-	if w.running.check() != nil {
-		s.Loops = true
-	}
+	s.Loops = w.running.check() != nil
 	for _, f := range ops.Examine(ctx, w.config, w.db, w.options.Now) {
 		s.Checks = append(s.Checks, settings.Check{Name: f.Check, Fine: f.Status == ops.Fine, Failed: f.Status == ops.Failed,
 			Detail: f.Detail, Remedy: f.Remedy})

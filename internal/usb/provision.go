@@ -254,12 +254,13 @@ func (w *work) start() error {
 
 // again starts the agent of an enrollment that is there already, if it does not run.
 func (w *work) again() error {
-	id, err := w.labDevice()
+	// The agent says which device it is; its identity file is not read, as it holds the device's key.
+	status, err := w.run(labProgram, "status", "--state", labState)
 	if err != nil {
 		return err
 	}
 	startOver := fmt.Sprintf("to start over: adb -s %s shell rm -r %s", w.result.Serial, labDir)
-	if err := w.recognize(id, startOver); err != nil || w.result.Outcome != AlreadyEnrolled {
+	if err := w.recognize(deviceOf(status.Out), startOver); err != nil || w.result.Outcome != AlreadyEnrolled {
 		return err
 	}
 	if err := w.start(); err != nil {
@@ -268,16 +269,6 @@ func (w *work) again() error {
 	}
 	w.result.Detail = "the agent that was brought along runs (again); " + labLimits
 	return nil
-}
-
-// labDevice asks the agent that was brought along as which device it is enrolled.
-// Its identity file is not read: it holds the device's key.
-func (w *work) labDevice() (string, error) {
-	output, err := w.run(labProgram, "status", "--state", labState)
-	if err != nil {
-		return "", err
-	}
-	return deviceOf(output.Out), nil
 }
 
 // deviceOf finds the device's id in what the agent says of itself.

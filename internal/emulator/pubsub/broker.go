@@ -8,6 +8,7 @@
 package pubsub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -130,9 +131,7 @@ func (b *Broker) CreateSubscription(s Subscription) error {
 	if s.Topic != "" && !b.topics[s.Topic] {
 		return &Error{ErrNotFound, s.Topic}
 	}
-	if s.AckDeadline <= 0 {
-		s.AckDeadline = DefaultAckDeadline
-	}
+	s.AckDeadline = cmp.Or(s.AckDeadline, DefaultAckDeadline)
 	b.subscriptions[s.Name] = newQueue(s)
 	return nil
 }

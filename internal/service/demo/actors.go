@@ -18,7 +18,11 @@ import (
 
 // person is someone who uses the portal.
 func (h *history) person(email string) *client.Person {
-	return client.NewPerson(h.service.PublicURL(), email, h.memory.passwordOf(email))
+	password := h.memory.Password
+	if email == secondUser {
+		password = h.memory.Second
+	}
+	return client.NewPerson(h.service.PublicURL(), email, password)
 }
 
 // post sends a person's form, in a new session if there is none any more.

@@ -81,8 +81,10 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) {
 	if s := device.State(); s.Wiped || s.Released {
 		return // released on purpose: so it stays
 	}
+	client := agent.NewClient()
+	client.Transport = here{host: f.service.Addr().String(), base: client.Transport}
 	kept := logfile.Open(filepath.Join(dir, agent.LogFile))
-	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: f.agentClient(), Now: f.now,
+	options := agent.Options{Dir: dir, Version: "demo", Device: device, Client: client, Now: f.now,
 		Log: slog.New(slog.NewMultiHandler(f.log.Handler(), slog.NewTextHandler(kept, nil))), Kept: kept}
 	script.Need(simulated.Live(ctx, &f.agents, options, f.service.PublicURL(), func() (string, error) {
 		f.say("Enrolling a device with its own agent under “%s” …", p.Name)
@@ -90,14 +92,8 @@ func (f *filler) runAgent(ctx context.Context, p policy.Policy, g device) {
 	}))
 }
 
-// agentClient reaches the service where it is now: a demo may be started again
-// on another address.
-func (f *filler) agentClient() *http.Client {
-	client := agent.NewClient()
-	client.Transport = here{host: f.service.Addr().String(), base: client.Transport}
-	return client
-}
-
+// here reaches the service where it is now: a demo may be started again on
+// another address.
 type here struct {
 	host string
 	base http.RoundTripper

@@ -80,7 +80,9 @@ func (f *filler) makeCompany(ctx context.Context) {
 func (f *filler) connect(ctx context.Context) {
 	if !f.company.Connected() {
 		f.say("Connecting it to the platform's emulator …")
-		f.company = script.Must(f.service.Platform().Connect(ctx, f.company.ID)).Company
+		var err error
+		f.company, _, err = f.service.Platform().Connect(ctx, f.company.ID)
+		script.Need(err)
 	}
 }
 
@@ -100,15 +102,12 @@ func (f *filler) enrollAll(ctx context.Context) {
 			f.history.pass(ctx, g.day)
 		}
 		p := f.policy(ctx, g.policy)
-		enrolled := int64(p.DeviceCount)
+		enrolled := p.DeviceCount
 		for _, m := range g.devices {
-			if enrolled >= int64(m.count) {
-				enrolled -= int64(m.count)
-				continue
+			if missing := m.count - enrolled; missing > 0 {
+				f.enroll(ctx, p, g.usage, m, missing)
 			}
-			missing := m.count - int(enrolled)
-			enrolled = 0
-			f.enroll(ctx, p, g.usage, m, missing)
+			enrolled = max(0, enrolled-m.count)
 		}
 	}
 }

@@ -44,13 +44,6 @@ const (
 	secondUser = "bea@acme.test"
 )
 
-func (m *memory) passwordOf(email string) string {
-	if email == secondUser {
-		return m.Second
-	}
-	return m.Password
-}
-
 func (f *filler) memoryFile() string { return filepath.Join(f.settings.Data, "demo.json") }
 
 func (f *filler) remember() {

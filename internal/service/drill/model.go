@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/access"
@@ -195,12 +196,8 @@ func looser() []map[string]any {
 
 // loosest is the demo's policy without any restriction.
 func (m *model) loosest() listedPolicy {
-	for _, p := range m.policies {
-		if p.Name == "Bring your own" {
-			return p
-		}
-	}
-	return m.policies[0]
+	at := slices.IndexFunc(m.policies, func(p listedPolicy) bool { return p.Name == "Bring your own" })
+	return m.policies[max(0, at)] // the first if none has the name
 }
 
 // proposeAndApply applies what it proposed, with the policy's name as the

@@ -4,6 +4,7 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -96,11 +97,7 @@ func refusal(err error) error {
 }
 
 func (c Client) talk(ctx context.Context, work func(*smtp.Client) error) error {
-	timeout := callTime
-	if c.Timeout > 0 {
-		timeout = c.Timeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, callTime))
 	defer cancel()
 	conn, err := c.dial(ctx)
 	if err != nil {

@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
@@ -123,11 +122,7 @@ func (d *doctor) certificate() {
 		d.note("TLS certificate", Failed, err.Error(), "give the certificate chain and its private key in PEM files")
 		return
 	}
-	leaf, err := x509.ParseCertificate(pair.Certificate[0])
-	if err != nil {
-		d.note("TLS certificate", Failed, err.Error(), "give a valid certificate")
-		return
-	}
+	leaf := pair.Leaf
 	const remedy = "renew it; the service reads the new files by itself"
 	if address, err := url.Parse(d.settings.PublicURL); err == nil && address.Scheme == "https" {
 		if err := leaf.VerifyHostname(address.Hostname()); err != nil {

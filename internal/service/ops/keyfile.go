@@ -83,15 +83,8 @@ const secretSize = 32
 
 // LoadKeys reads the key file. It does not check who else may read the file; see PrivateKeyFile.
 func LoadKeys(path string) (*Keys, error) {
-	file, err := readKeyFile(path)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := file.keys()
-	if err != nil {
-		return nil, fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
-	}
-	return keys, nil
+	_, keys, err := readKeyFile(path)
+	return keys, err
 }
 
 // sharedRights are the mode bits that a key file must not have. Its group may read it.
@@ -110,19 +103,23 @@ func PrivateKeyFile(path string) error {
 	return nil
 }
 
-func readKeyFile(path string) (file keyFile, err error) {
+func readKeyFile(path string) (file keyFile, keys *Keys, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return file, fmt.Errorf("cannot read the key file: %w", err)
+		return file, nil, fmt.Errorf("cannot read the key file: %w", err)
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return file, fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
-	}
-	if file.Version != keyFileVersion {
-		return file, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path,
+	err = json.Unmarshal(data, &file)
+	if err == nil && file.Version != keyFileVersion {
+		return file, nil, fmt.Errorf("the key file %s has version %d, this build reads %d: use a newer build", path,
 			file.Version, keyFileVersion)
 	}
-	return file, nil
+	if err == nil {
+		keys, err = file.keys()
+	}
+	if err != nil {
+		return file, nil, fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
+	}
+	return file, keys, nil
 }
 
 // RotateKeyFile puts a new signing key and a new sealing key before those of a key file. The old keys stay: they open the
@@ -130,12 +127,9 @@ func readKeyFile(path string) (file keyFile, err error) {
 // whole, and keeps its owner and its mode. What a call that was killed left beside it is removed: it has keys, too.
 // Replicas read the file when they start. It fails, and changes nothing, if now is before the newest signing key was made.
 func RotateKeyFile(path string, now time.Time) error {
-	file, err := readKeyFile(path)
+	file, _, err := readKeyFile(path)
 	if err != nil {
 		return err
-	}
-	if _, err := file.keys(); err != nil {
-		return fmt.Errorf("the key file %s is damaged (%w): restore it from a backup", path, err)
 	}
 	if made := file.Signing[0].CreatedAt; made.After(now) {
 		return fmt.Errorf("the newest key of %s was made at %s, which this machine's clock has not reached: set the clock first; devices "+

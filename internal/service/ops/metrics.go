@@ -197,7 +197,7 @@ func (m *Metrics) begin() {
 	pairs(m.commands, command.Types(), command.Outcomes())
 	pairs(m.notified, platform.NotificationKinds(), platform.NotificationOutcomes())
 	for _, class := range platform.Failures() {
-		m.failures.WithLabelValues(class)
+		m.failures.WithLabelValues(string(class))
 	}
 	for _, outcome := range mail.Outcomes() {
 		m.mails.WithLabelValues(string(outcome))
