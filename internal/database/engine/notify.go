@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // maxPending bounds the ids that wait to be sent to other replicas. One more,
@@ -54,10 +56,7 @@ func (db *DB) Notify(topic string, ids ...string) {
 			w.pending[topic][id] = struct{}{}
 		}
 	}
-	select {
-	case w.signal <- struct{}{}:
-	default:
-	}
+	wait.Wake(w.signal)
 }
 
 // Listen has wake called with the ids of a topic's hints, from several
