@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // The rules by which a rollout goes on and pauses (docs/how-to/agent-versions.md).
@@ -181,12 +183,6 @@ func (p Progress) why() string {
 	slices.SortFunc(p.Lost, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.CompanySlug, b.CompanySlug), cmp.Compare(a.AssetID, b.AssetID))
 	})
-	var names []string
-	for _, m := range p.Lost[:min(len(p.Lost), maxNamed)] {
-		names = append(names, m.CompanySlug+"/"+m.AssetID)
-	}
-	if more := len(p.Lost) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
+	names := phrase.First(p.Lost, maxNamed, func(m Member) string { return m.CompanySlug + "/" + m.AssetID })
 	return fmt.Sprintf("%d of %d devices that began have no contact, or went back: %s", len(p.Lost), p.Began, strings.Join(names, ", "))
 }
