@@ -103,7 +103,7 @@ func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error 
 func (s SignIn) OpenProved(ctx context.Context, user User, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
 	token = "ms_" + access.RandomText(access.SecretLength)
-	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
+	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: access.HashSecret(token), UserID: user.ID,
 		CompanyID: user.CompanyID, CreatedAt: now, SeenAt: now, ProvedAt: proved, Address: clip(from.Address, 64),
 		Agent: clip(from.Agent, 200), Method: method, PasswordHash: user.PasswordHash})
 }

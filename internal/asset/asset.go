@@ -312,16 +312,10 @@ func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset,
 		return Asset{}, errNoAsset
 	}
 	a, err := s.Asset(ctx, p.CompanyID, id)
-	if fault.CodeOf(err) == fault.NotFound {
+	if fault.CodeOf(err) == fault.NotFound || err == nil && !a.VisibleTo(p) {
 		return Asset{}, errNoAsset
 	}
-	if err != nil {
-		return Asset{}, err
-	}
-	if !a.VisibleTo(p) {
-		return Asset{}, errNoAsset
-	}
-	return a, nil
+	return a, err
 }
 
 // VisibleTo reports whether a caller may see the asset, of their company: who is limited to policies sees

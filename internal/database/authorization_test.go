@@ -265,7 +265,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 		ask := f.refusal(f.db, f.asking(devices[0], command.WipeCompanyData, "d1"))
 		f.approve(ask.ID, ada)
 		person := f.intent(devices[1], command.WipeCompanyData) // uses the limit, and needs no authorization
-		person.Actor = command.Actor{Kind: access.User, ID: f.person("Eve", false).ID}
+		person.Actor = access.Actor{Kind: access.User, ID: f.person("Eve", false).ID}
 		if _, begun, err := f.db.Begin(f.Context(), person, nil); err != nil || !begun {
 			t.Fatalf("a person's command: %t, %v", begun, err)
 		}

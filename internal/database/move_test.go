@@ -98,7 +98,7 @@ func TestBegin_MoveWaitsForAProposal(t *testing.T) {
 			f.Errorf("a repetition: %v, %t, %v", again.ID, begun, err)
 		}
 		person := f.intent(devices[3], command.ChangePolicy)
-		person.Actor, person.PolicyID = command.Actor{Kind: access.User, ID: "u1"}, two.ID
+		person.Actor, person.PolicyID = access.Actor{Kind: access.User, ID: "u1"}, two.ID
 		if _, begun, err := f.db.Begin(f.Context(), person, nil); err != nil || !begun {
 			f.Errorf("a person's move: %t, %v", begun, err)
 		}

@@ -58,11 +58,7 @@ func SettingAt(path string) string {
 	found := ""
 	for i := range catalog {
 		r := &catalog[i]
-		paths := [][]string{r.path}
-		for _, f := range r.former {
-			paths = append(paths, f.path)
-		}
-		for _, p := range paths {
+		for _, p := range r.paths(Platform) {
 			switch whole := strings.Join(p, "."); {
 			case whole == path:
 				return r.id
