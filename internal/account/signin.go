@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // SignIn signs people in with e-mail and password, and opens their sessions.
@@ -76,7 +77,7 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 		return err
 	}
 	if matches && !user.Disabled {
-		return s.giveBack(ctx, limits)
+		return s.Throttle.GiveBack(ctx, slice.Map(limits, func(l limit) string { return l.key }), s.Now())
 	}
 	why := "wrong password"
 	if matches {

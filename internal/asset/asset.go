@@ -290,10 +290,7 @@ func (rd Reader) Count(ctx context.Context, call operation.Call, args CountArgs)
 // Get answers GET /assets/{assetId}.
 func (rd Reader) Get(ctx context.Context, call operation.Call, args Target) (View, error) {
 	a, err := Find(ctx, rd.Store, call.Principal, args.AssetID)
-	if err != nil {
-		return View{}, err
-	}
-	return a.Public(), nil
+	return a.Public(), err
 }
 
 // Finder reads one asset of a company.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // The two values that a setting may have but that are not accepted as input
@@ -36,11 +37,7 @@ func Catalog() []Setting {
 
 // SettingIDs returns the ids of all settings, in the same order.
 func SettingIDs() []string {
-	ids := make([]string, len(catalog))
-	for i := range catalog {
-		ids[i] = catalog[i].id
-	}
-	return ids
+	return slice.Map(catalog[:], func(r row) string { return r.id })
 }
 
 // Lookup returns the setting of an id. Ids are matched exactly.

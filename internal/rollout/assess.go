@@ -122,12 +122,10 @@ func upto(places []int64, percent int) int64 {
 	return places[(len(places)*percent+99)/100-1]
 }
 
-// Proved reports whether enough of the present ring are in touch on the version.
-func (p Progress) Proved() bool { return p.Members > 0 && p.Updated >= p.needed() }
-
-// needed is 95 % of the ring, rounded down (of ten one may lie in a drawer), at least five devices, or all of a smaller ring.
-func (p Progress) needed() int {
-	return max(p.Members*95/100, min(minProved, p.Members))
+// Proved reports whether enough of the present ring are in touch on the version: 95 % of it, rounded down (of ten
+// one may lie in a drawer), at least five devices, or all of a smaller ring.
+func (p Progress) Proved() bool {
+	return p.Members > 0 && p.Updated >= max(p.Members*95/100, min(minProved, p.Members))
 }
 
 // Bad reports whether so many devices are lost that the rollout must pause.

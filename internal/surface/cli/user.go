@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // UserCommands manage the people who sign in to the portal.
@@ -163,7 +164,7 @@ func (c oneUser) change(env *Env, sentence string, gone bool, work func(people a
 				missing(err, owner.Slug, "user", c.User)
 		}
 		live, err := apikey.Keys{Store: admin.Keys, Now: env.Now}.LiveOf(ctx, u)
-		view := goneView{viewUser(owner.Slug, u), views(live, func(k apikey.Key) string { return k.ID })}
+		view := goneView{viewUser(owner.Slug, u), slice.Map(live, func(k apikey.Key) string { return k.ID })}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, sentence+".\n", u.Email)
 			for _, k := range live {
