@@ -68,10 +68,10 @@ func (p Permission) Help() string {
 	return strings.Join(p.list(func(i int) string { return permissionNames[i].help }), " ")
 }
 
-// Each returns the permissions in p one by one, in a fixed order.
-func (p Permission) Each() (all []Permission) {
-	for one := Permission(1); one <= p; one <<= 1 {
-		if p.Has(one) {
+// Each returns the permissions or rights in a set one by one, in a fixed order.
+func Each[S ~uint16](set S) (all []S) {
+	for one := S(1); one != 0 && one <= set; one <<= 1 {
+		if set&one != 0 {
 			all = append(all, one)
 		}
 	}
@@ -81,14 +81,17 @@ func (p Permission) Each() (all []Permission) {
 // String joins the names with a comma.
 func (p Permission) String() string { return strings.Join(p.Names(), ", ") }
 
-func (p Permission) list(text func(int) string) []string {
-	names := []string{}
-	for i := range permissionNames {
-		if p&(1<<i) != 0 {
-			names = append(names, text(i))
+func (p Permission) list(text func(int) string) []string { return Texts(p, len(permissionNames), text) }
+
+// Texts returns a text of each permission or right in a set, given by its place among the first known ones; never nil.
+func Texts[S ~uint16](set S, known int, text func(place int) string) []string {
+	texts := []string{}
+	for i := range known {
+		if set&(1<<i) != 0 {
+			texts = append(texts, text(i))
 		}
 	}
-	return names
+	return texts
 }
 
 // ParsePermissions reads names as keys carry them.

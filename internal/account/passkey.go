@@ -81,11 +81,6 @@ type Ceremonies interface {
 	// FinishSigning returns the passkey that signed the document, as it now is, and
 	// the signature; fault.Refused if its kind of key cannot sign documents.
 	FinishSigning(u User, known []Passkey, document, state, answer []byte) (Passkey, signature.Assertion, error)
-	// PublicKey is the public key of a passkey, as SubjectPublicKeyInfo. It fails if a key of its kind
-	// cannot sign documents.
-	PublicKey(credential json.RawMessage) ([]byte, error)
-	// Party is the service as its passkeys know it.
-	Party() signature.Party
 }
 
 // Passkeys adds and checks passkeys. Ceremonies is nil where the service's

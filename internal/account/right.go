@@ -68,25 +68,7 @@ func (r Right) Help() string {
 	return strings.Join(r.list(func(i int) string { return rightNames[i].help }), " ")
 }
 
-// Each returns the rights in r one by one, in a fixed order.
-func (r Right) Each() (all []Right) {
-	for i := range rightNames {
-		if r&(1<<i) != 0 {
-			all = append(all, 1<<i)
-		}
-	}
-	return all
-}
-
-func (r Right) list(text func(int) string) []string {
-	texts := []string{}
-	for i := range rightNames {
-		if r&(1<<i) != 0 {
-			texts = append(texts, text(i))
-		}
-	}
-	return texts
-}
+func (r Right) list(text func(int) string) []string { return access.Texts(r, len(rightNames), text) }
 
 // ParseRights reads names.
 func ParseRights(names []string) (Right, error) {

@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -21,16 +20,10 @@ const (
 	ReauthFresh = 5 * time.Minute
 )
 
-// SessionTokenHash is how a session is found: its token is never stored.
-type SessionTokenHash [sha256.Size]byte
-
-// HashSessionToken returns the token's hash.
-func HashSessionToken(token string) SessionTokenHash { return sha256.Sum256([]byte(token)) }
-
 // Session is a signed-in browser.
 type Session struct {
-	ID        string // for lists; not the token
-	TokenHash SessionTokenHash
+	ID        string            // for lists; not the token
+	TokenHash access.SecretHash // how it is found: the token is never stored
 	UserID    string
 	CompanyID string
 	CreatedAt time.Time
@@ -58,7 +51,7 @@ type SessionStore interface {
 	CreateSession(ctx context.Context, s Session) error
 	// SessionByToken returns the session with its user, the company's slug and
 	// settings, in one query; a disabled user has none.
-	SessionByToken(ctx context.Context, hash SessionTokenHash) (Session, User, access.Principal, error)
+	SessionByToken(ctx context.Context, hash access.SecretHash) (Session, User, access.Principal, error)
 	// TouchSession notes when a session was used; one that has ended is no error.
 	TouchSession(ctx context.Context, id string, seen time.Time) error
 	// ProveSession notes that the person proved again who they are; a session that has ended

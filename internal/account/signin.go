@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // SignIn signs people in with e-mail and password, and opens their sessions.
@@ -76,7 +77,7 @@ func (s SignIn) verify(ctx context.Context, hashes *Passwords, user User, passwo
 		return err
 	}
 	if matches && !user.Disabled {
-		return s.giveBack(ctx, limits)
+		return s.Throttle.GiveBack(ctx, slice.Map(limits, func(l limit) string { return l.key }), s.Now())
 	}
 	why := "wrong password"
 	if matches {
@@ -103,7 +104,7 @@ func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error 
 func (s SignIn) OpenProved(ctx context.Context, user User, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
 	token = "ms_" + access.RandomText(access.SecretLength)
-	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: HashSessionToken(token), UserID: user.ID,
+	return token, s.Sessions.CreateSession(ctx, Session{ID: resource.NewID(), TokenHash: access.HashSecret(token), UserID: user.ID,
 		CompanyID: user.CompanyID, CreatedAt: now, SeenAt: now, ProvedAt: proved, Address: clip(from.Address, 64),
 		Agent: clip(from.Agent, 200), Method: method, PasswordHash: user.PasswordHash})
 }

@@ -78,14 +78,6 @@ func (s SignIn) spend(ctx context.Context, limits []limit, text string) error {
 	return nil
 }
 
-func (s SignIn) giveBack(ctx context.Context, limits []limit) error {
-	keys := make([]string, len(limits))
-	for i, l := range limits {
-		keys[i] = l.key
-	}
-	return s.Throttle.GiveBack(ctx, keys, s.Now())
-}
-
 // Network returns the key under which attempts from an address are counted: for IPv6 its
 // network of 64 bits, because a client can use every address in it; otherwise the address.
 func Network(address string) string {

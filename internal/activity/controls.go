@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/phrase"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // companyClauses are what changed about a company: a clause for each change.
@@ -19,22 +20,22 @@ func (e Entry) companyClauses() (all []clause) {
 	case CompanyResumed:
 		return []clause{resumes()}
 	case LooseningAsked, LooseningConfirmed, LooseningApplied, LooseningCanceled:
-		for _, f := range e.Changes {
-			if c, known := settingClause(f); known {
-				all = append(all, e.looseningClause(c))
-			}
-		}
-		return all
+		return slice.Map(e.settingClauses(), e.looseningClause)
 	case CompanyChanged, SignInSetUp, CompanyDomains:
-		for _, f := range e.Changes {
-			if c, known := settingClause(f); known {
-				all = append(all, c)
-			}
-		}
-		if len(all) == 0 {
+		if all = e.settingClauses(); len(all) == 0 {
 			all = append(all, does("changed", "change", "company sign-in"))
 		}
 	default: // nothing of the company changed
+	}
+	return all
+}
+
+// settingClauses are the changes of settings that are known.
+func (e Entry) settingClauses() (all []clause) {
+	for _, f := range e.Changes {
+		if c, known := settingClause(f); known {
+			all = append(all, c)
+		}
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -61,11 +62,7 @@ func writerOf(format Format, out *bufio.Writer) func(Entry) error {
 
 // Lines returns the entries in the form of the NDJSON export.
 func Lines(entries []Entry) []Entry {
-	lines := make([]Entry, len(entries))
-	for i, e := range entries {
-		lines[i] = e.line()
-	}
-	return lines
+	return slice.Map(entries, Entry.line)
 }
 
 // line is the entry as an export shows it.
@@ -78,10 +75,7 @@ func (e Entry) line() Entry {
 }
 
 func (e Entry) cells() []string {
-	changes := make([]string, len(e.Changes))
-	for i, c := range e.Changes {
-		changes[i] = c.Field + ": " + c.Before + " -> " + c.After
-	}
+	changes := slice.Map(e.Changes, func(c Change) string { return c.Field + ": " + c.Before + " -> " + c.After })
 	cells := []string{e.At.UTC().Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.Name, e.Actor.Prefix, string(e.Action),
 		string(e.Target.Kind), e.Target.Name, e.Target.ID, string(e.Outcome), strings.Join(changes, "; "), e.Reference,
 		e.RequestID, e.Address, e.Client, e.Note.Reason, e.Note.Ticket}

@@ -19,12 +19,6 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// text is the head as one JSON object.
-func (h Head) text() string {
-	out, _ := json.Marshal(h) // it cannot fail
-	return string(out)
-}
-
 // headLine is the last line of an export that can be verified without the database.
 type headLine struct {
 	Head *Head `json:"head"`

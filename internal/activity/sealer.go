@@ -3,6 +3,7 @@ package activity
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -194,7 +195,8 @@ func (k *Sealer) Note(ctx context.Context) error {
 	heads, err := k.Store.Heads(ctx)
 	for _, h := range heads {
 		if h.Signature != "" && k.Log != nil {
-			k.Log.InfoContext(ctx, "activity head", "company", h.CompanyID, "number", h.Last, "head", h.text())
+			text, _ := json.Marshal(h) // it cannot fail
+			k.Log.InfoContext(ctx, "activity head", "company", h.CompanyID, "number", h.Last, "head", string(text))
 		}
 	}
 	return err

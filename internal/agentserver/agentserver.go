@@ -16,7 +16,6 @@ import (
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/command"
-	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/rollout"
@@ -90,10 +89,8 @@ type Deliveries interface {
 	Visit(ctx context.Context, v command.Visit) (command.Visited, bool, error)
 }
 
-// Directory finds companies and policies.
+// Directory finds policies, and notes contacts of devices.
 type Directory interface {
-	// CompanyByID returns a company, or fault.NotFound.
-	CompanyByID(ctx context.Context, id string) (company.Company, error)
 	// Policy returns a policy of the company, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// TouchDevice notes, not at once, that a device was heard of.

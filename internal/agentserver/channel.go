@@ -33,8 +33,7 @@ func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 	}
 	args, err := json.Marshal(command.AgentArguments(o.Body))
 	if err != nil {
-		refused := notSent(err)
-		return nil, &refused
+		return nil, notSent(err)
 	}
 	held := &agentdevice.Delivery{CommandID: o.Command.ID, DeviceID: device.ID, Type: string(o.Command.Type), Args: args,
 		CreatedAt: o.Command.CreatedAt,
@@ -43,12 +42,11 @@ func (l *Server) Prepare(ctx context.Context, o command.Order) (*agentdevice.Del
 	if held.Final {
 		return held, &command.Receipt{Code: outcome.Done, Outcome: "accepted for delivery"}
 	}
-	receipt := accepted(device, o)
-	return held, &receipt
+	return held, accepted(device, o)
 }
 
-func accepted(d agentdevice.Device, o command.Order) command.Receipt {
-	return command.Receipt{Code: outcome.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
+func accepted(d agentdevice.Device, o command.Order) *command.Receipt {
+	return &command.Receipt{Code: outcome.Accepted, Ref: "agent/" + d.ID + "/" + o.Command.ID}
 }
 
 // device finds whom an order is for, or says why nothing can reach it.
@@ -58,15 +56,14 @@ func (l *Server) device(ctx context.Context, o command.Order) (agentdevice.Devic
 		return device, &command.Receipt{Code: outcome.Gone, Detail: "the agent is no longer enrolled", Cause: err}
 	}
 	if err != nil {
-		refused := notSent(err)
-		return device, &refused
+		return device, notSent(err)
 	}
 	return device, nil
 }
 
 // notSent: nothing is kept that would ever reach the device.
-func notSent(cause error) command.Receipt {
-	return command.Receipt{Code: outcome.NotSent, Detail: "the service failed before the command was kept: it is safe to retry",
+func notSent(cause error) *command.Receipt {
+	return &command.Receipt{Code: outcome.NotSent, Detail: "the service failed before the command was kept: it is safe to retry",
 		Cause: cause}
 }
 
@@ -79,7 +76,7 @@ func (l *Server) Send(ctx context.Context, o command.Order) command.Receipt {
 	}
 	to, ok := o.Body.(command.ChangePolicyBody)
 	if !ok {
-		return notSent(errors.New("a change of policy without a policy"))
+		return *notSent(errors.New("a change of policy without a policy"))
 	}
 	_, err := l.Observer.Observe(ctx, enrollment.Observation{CompanyID: device.CompanyID, Device: device.ID, Management: asset.Agent,
 		PolicyID: to.Policy.ID, ObservedAt: l.Now()})
@@ -87,10 +84,10 @@ func (l *Server) Send(ctx context.Context, o command.Order) command.Receipt {
 	case errors.Is(err, operation.ErrDoubt):
 		return command.Receipt{Code: outcome.Unknown, Detail: "the service could not tell whether the change was kept", Cause: err}
 	case err != nil:
-		return notSent(err)
+		return *notSent(err)
 	}
 	l.Waker.Notify(agentdevice.WakeTopic, device.ID)
-	return accepted(device, o)
+	return *accepted(device, o)
 }
 
 // stateFor is the state that a command brings its device to.

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Key is an API key as it is kept: the secret itself is shown once, at its
@@ -73,11 +74,7 @@ func (k Key) Usable(now time.Time) bool {
 
 // NetworkTexts are the networks to which the key is limited; never nil.
 func (k Key) NetworkTexts() []string {
-	texts := []string{}
-	for _, network := range k.Networks {
-		texts = append(texts, network.String())
-	}
-	return texts
+	return slice.Map(k.Networks, netip.Prefix.String)
 }
 
 // usableFrom reports whether the key may be used from an address. A key that is limited to

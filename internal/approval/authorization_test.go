@@ -18,7 +18,7 @@ import (
 func moveOf() (approval.Authorization, approval.Seen) {
 	a := approval.Authorization{ID: "i", State: approval.Waiting, CreatedAt: at(0),
 		Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1,
-			Command: "CHANGE_POLICY", Digest: "x", Caller: approval.Caller{Kind: access.APIKey, ID: "k", UserID: "u"},
+			Command: "CHANGE_POLICY", Digest: "x", Caller: approval.Caller{Actor: access.Actor{Kind: access.APIKey, ID: "k", UserID: "u"}},
 			Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
 	return a, approval.Seen{Company: "acme", Device: asset.Asset{ID: "d", Device: &asset.Device{Epoch: 1, PolicyID: "f"}},
 		From: policy.Policy{ID: "f", Name: "F", Type: policy.Platform, Version: 1, Document: []byte(`{}`)},

@@ -54,13 +54,9 @@ const (
 
 // Caller is the key or connection that calls.
 type Caller struct {
-	Kind   access.Kind
-	ID     string
-	Prefix string // of a key
-	Name   string // of a key, or what a connection's client calls itself
-	// UserID is the user of the connection, or the maker of the key. It is empty for a
-	// key that the operator made.
-	UserID string
+	// Actor names it; UserID is the user of the connection, or the maker of the key. It is
+	// empty for a key that the operator made.
+	access.Actor
 	// UserSince is when that user's account was made, or when the user last got a
 	// right; zero: there is no such user.
 	UserSince time.Time

@@ -290,10 +290,7 @@ func (rd Reader) Count(ctx context.Context, call operation.Call, args CountArgs)
 // Get answers GET /assets/{assetId}.
 func (rd Reader) Get(ctx context.Context, call operation.Call, args Target) (View, error) {
 	a, err := Find(ctx, rd.Store, call.Principal, args.AssetID)
-	if err != nil {
-		return View{}, err
-	}
-	return a.Public(), nil
+	return a.Public(), err
 }
 
 // Finder reads one asset of a company.
@@ -312,16 +309,10 @@ func Find(ctx context.Context, s Finder, p access.Principal, ref string) (Asset,
 		return Asset{}, errNoAsset
 	}
 	a, err := s.Asset(ctx, p.CompanyID, id)
-	if fault.CodeOf(err) == fault.NotFound {
+	if fault.CodeOf(err) == fault.NotFound || err == nil && !a.VisibleTo(p) {
 		return Asset{}, errNoAsset
 	}
-	if err != nil {
-		return Asset{}, err
-	}
-	if !a.VisibleTo(p) {
-		return Asset{}, errNoAsset
-	}
-	return a, nil
+	return a, err
 }
 
 // VisibleTo reports whether a caller may see the asset, of their company: who is limited to policies sees

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // Line is one line of an import: what it says of an asset. Members that are empty say
@@ -50,15 +52,8 @@ type ImportOptions struct {
 
 // Failed says what is wrong with the lines, of which the first few are named.
 func (i Imported) Failed() string {
-	const shown = 10
-	var all []string
-	for _, e := range i.Errors[:min(len(i.Errors), shown)] {
-		all = append(all, fmt.Sprintf("line %d: %s", e.Line, e.Message))
-	}
-	if more := len(i.Errors) - shown; more > 0 {
-		all = append(all, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(all, "; ")
+	lines := phrase.First(i.Errors, 10, func(e LineError) string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) })
+	return strings.Join(lines, "; ")
 }
 
 // Match finds the asset that each line means among those that have a line's serial number

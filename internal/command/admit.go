@@ -298,11 +298,8 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 	}
 	ask := &approval.Ask{Difference: approval.NoMove, Call: approval.Call{
 		CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch, Command: string(c.Type), Note: c.Note,
-		Caller: approval.Caller{Kind: p.Kind, ID: p.ID, Prefix: p.Prefix, Name: p.Name},
+		Caller: approval.Caller{Actor: p.Actor()},
 	}}
-	if p.Kind == access.Connection {
-		ask.Caller.UserID = p.UserID
-	}
 	switch change, moves := body.(ChangePolicyBody); {
 	case moves && p.Settings.Controls.ApplyApproval.On():
 		contrast, err := s.contrast(ctx, c.CompanyID, c.AssetID, d.PolicyID, change.Policy)

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Type is what a command does (contract 4.2).
@@ -283,11 +284,7 @@ func Catalog() []*Row {
 
 // Types lists all types.
 func Types() []Type {
-	types := make([]Type, len(catalog))
-	for i := range catalog {
-		types[i] = catalog[i].Type
-	}
-	return types
+	return slice.Map(Catalog(), func(r *Row) Type { return r.Type })
 }
 
 // Row returns the type's row. That of a type that is not in the catalog is empty.
@@ -302,11 +299,7 @@ func (t Type) Row() *Row {
 
 // Values implements operation.Enumerated.
 func (Type) Values() []string {
-	var values []string
-	for _, t := range Types() {
-		values = append(values, string(t))
-	}
-	return values
+	return slice.Map(Types(), func(t Type) string { return string(t) })
 }
 
 // DestructiveActions are what the activity log calls destructive commands.

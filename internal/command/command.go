@@ -53,15 +53,6 @@ func (s State) Status() string {
 // Final reports whether the state never changes again.
 func (s State) Final() bool { return s == Succeeded || s == Failed }
 
-// Actor is who sent a command: kept in the store, never in the API's history
-// (contract 1.6).
-type Actor struct {
-	Kind   access.Kind
-	ID     string
-	Prefix string // of a key
-	Name   string
-}
-
 // Command is one command to one device.
 type Command struct {
 	ID        string
@@ -74,8 +65,8 @@ type Command struct {
 	CreatedAt time.Time
 	// FeedbackAt is the time of the device's own word; zero: none yet.
 	FeedbackAt time.Time
-	Outcome    string // a short text for people; empty: none yet
-	Actor      Actor
+	Outcome    string       // a short text for people; empty: none yet
+	Actor      access.Actor // who sent it, without UserID; never in the history of the API (contract 1.6)
 	// Ref is the channel's name of the command, such as the platform's
 	// operation; empty until the channel accepted it.
 	Ref string

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
@@ -110,7 +111,7 @@ func (s *Service) intent(call operation.Call, t Type, a asset.Asset, policyID st
 		ID: resource.NewIDAt(now), CompanyID: a.CompanyID, AssetID: a.ID, AssetName: a.Identification, Epoch: a.Device.Epoch,
 		Type: t, State: Prepared, CreatedAt: now, PolicyID: policyID, IdempotencyRef: call.IdempotencyRef, Note: call.Note,
 		DevicesPerDay: call.Principal.DevicesPerDay,
-		Actor:         Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},
+		Actor:         access.Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},
 	}
 	if life := t.Lifetime(a.Device.Management); life > 0 {
 		c.Deadline = now.Add(life)

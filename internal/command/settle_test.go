@@ -297,7 +297,7 @@ func TestSweep_TakesBatches(t *testing.T) {
 	}
 	f.clock.Advance(time.Hour)
 	f.ok(f.service.Sweep(f.ctx()))
-	left, err := f.db.Open(f.ctx(), command.Prepared, f.clock.Now(), 1000)
+	left, err := f.db.Abandoned(f.ctx(), f.clock.Now(), 1000)
 	if err != nil || len(left) != 0 {
 		t.Errorf("%d are left, %v", len(left), err)
 	}

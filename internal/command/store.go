@@ -55,9 +55,6 @@ type Store interface {
 	CommandByRef(ctx context.Context, ref string) (Command, error)
 	// History returns an asset's commands, newest first (ties by id), and the total.
 	History(ctx context.Context, companyID, assetID string, page operation.PageRequest) ([]Command, int64, error)
-	// Open returns up to limit commands in a state, oldest first, that were
-	// created before a time; for reconcilers.
-	Open(ctx context.Context, state State, before time.Time, limit int) ([]Command, error)
 	// OpenOf returns the commands of an asset that are not final.
 	OpenOf(ctx context.Context, assetID string) ([]Command, error)
 	// OnTheWay returns the policies, in the order of their ids, to which open commands

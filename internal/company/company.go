@@ -83,9 +83,6 @@ type Store interface {
 	CompanyByID(ctx context.Context, id string) (Company, error)
 	// CompanyBySlug returns the company of a slug, or fault.NotFound.
 	CompanyBySlug(ctx context.Context, slug string) (Company, error)
-	// CompanyByEnterprise returns the company that is connected to an enterprise, or
-	// fault.NotFound.
-	CompanyByEnterprise(ctx context.Context, enterprise string) (Company, error)
 	// Companies returns all companies, by slug.
 	Companies(ctx context.Context) ([]Company, error)
 	// UpdateCompany changes what change changes, atomically; change may run

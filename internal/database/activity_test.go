@@ -149,7 +149,7 @@ func TestActivity_CommandsAreRecorded(t *testing.T) {
 		c := command.Command{ID: resource.NewID(), CompanyID: f.company.ID, AssetID: a, Epoch: 1, Type: command.Lock,
 			State:     command.Prepared,
 			CreatedAt: f.clock.Now(), IdempotencyRef: "once",
-			Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}}
+			Actor: access.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abcdefgh", Name: "ci"}}
 		for range 2 { // the second is the first again
 			_, _, err := f.db.Begin(ctx, c, nil)
 			f.ok(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // A list is read in two steps of one statement: the ids of the page from an
@@ -145,11 +146,7 @@ func (db *DB) filtered(ctx context.Context, q asset.Query, f assetQuery) (page [
 }
 
 func placeIDs(places []place) []string {
-	ids := make([]string, len(places))
-	for i, p := range places {
-		ids[i] = p.id
-	}
-	return ids
+	return slice.Map(places, func(p place) string { return p.id })
 }
 
 // AssetIDs returns the ids of all assets that meet a filter, in order.

@@ -49,8 +49,8 @@ func TestAttention(t *testing.T) {
 		wipe := f.refusal(f.db, f.asking(all[0], command.WipeCompanyData, "d"))
 		f.wants([]string{"AUTHORIZATION " + all[0].Identification})
 		p := f.newPolicy("Office")
-		f.propose(p, proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"})
-		f.propose(p, proposal.Owner{Kind: access.User, ID: ada.ID, UserID: ada.ID, Name: "ada"}) // a person needs no approval
+		f.propose(p, access.Actor{Kind: access.APIKey, ID: "k1", Name: "ci"})
+		f.propose(p, access.Actor{Kind: access.User, ID: ada.ID, UserID: ada.ID, Name: "ada"}) // a person needs no approval
 		f.setLimit(50, 60)
 		waiting := f.controls(ada, limitTo(100))
 		two := []string{"AUTHORIZATION " + all[0].Identification, "APPROVAL Office", "LOOSENING "}
@@ -137,7 +137,7 @@ func TestAttention_UnconfirmedChanges(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		one, two := f.newPolicy("One"), f.newPolicy("Two")
 		doubt := func(p policy.Policy) proposal.Proposal {
-			made := f.propose(p, proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"})
+			made := f.propose(p, access.Actor{Kind: access.APIKey, ID: "k1", Name: "ci"})
 			f.claim(made.ID)
 			f.finish(made.ID, "h", proposal.Ending{Status: proposal.Unconfirmed, LookIn: time.Millisecond})
 			return made
@@ -159,7 +159,7 @@ func TestAttention_UnconfirmedChanges(t *testing.T) {
 		f.wants(nil)
 		doubt(two)
 		f.wants([]string{"UNCONFIRMED_CHANGE Two"})
-		next := f.propose(two, proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"})
+		next := f.propose(two, access.Actor{Kind: access.APIKey, ID: "k1", Name: "ci"})
 		f.clock.Advance(time.Minute)
 		f.claim(next.ID)
 		f.finish(next.ID, "h", proposal.Ending{Save: true, Held: true, Status: proposal.Succeeded})

@@ -54,8 +54,7 @@ func (f *fixture) asking(a asset.Asset, kind command.Type, digest string) comman
 func askOf(c command.Command, digest string) *approval.Ask {
 	return &approval.Ask{Difference: approval.NoMove, Verifier: approvaltest.Verifier(),
 		Call: approval.Call{CompanyID: c.CompanyID, AssetID: c.AssetID, Epoch: c.Epoch,
-			Command: string(c.Type), Digest: digest, Caller: approval.Caller{Kind: c.Actor.Kind, ID: c.Actor.ID, Prefix: c.Actor.Prefix,
-				Name: c.Actor.Name}}}
+			Command: string(c.Type), Digest: digest, Caller: approval.Caller{Actor: c.Actor}}}
 }
 
 // refusal begins a command that is refused for want of an authorization.
@@ -265,7 +264,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 		ask := f.refusal(f.db, f.asking(devices[0], command.WipeCompanyData, "d1"))
 		f.approve(ask.ID, ada)
 		person := f.intent(devices[1], command.WipeCompanyData) // uses the limit, and needs no authorization
-		person.Actor = command.Actor{Kind: access.User, ID: f.person("Eve", false).ID}
+		person.Actor = access.Actor{Kind: access.User, ID: f.person("Eve", false).ID}
 		if _, begun, err := f.db.Begin(f.Context(), person, nil); err != nil || !begun {
 			t.Fatalf("a person's command: %t, %v", begun, err)
 		}
@@ -435,7 +434,8 @@ func TestDecideAuthorization_SecondPerson(t *testing.T) {
 		byKey := f.asking(devices[0], command.WipeCompanyData, "d1")
 		byKey.Actor.ID, byKey.Ask.Caller.ID = key, key
 		byClient := f.asking(devices[1], command.WipeCompanyData, "d2")
-		byClient.Actor.Kind, byClient.Ask.Caller = access.Connection, approval.Caller{Kind: access.Connection, ID: "k1", UserID: ada.ID}
+		byClient.Actor.Kind = access.Connection
+		byClient.Ask.Caller.Actor = access.Actor{Kind: access.Connection, ID: "k1", UserID: ada.ID}
 		for _, c := range []command.Command{byKey, byClient} {
 			id := f.refusal(f.db, c).ID
 			f.code(fault.Refused, f.decide(id, ada, signature.Approve))

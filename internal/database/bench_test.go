@@ -284,7 +284,7 @@ func BenchmarkWrites(b *testing.B) {
 func (f *fleet) intent(n int) command.Command {
 	return command.Command{
 		ID: resource.NewID(), CompanyID: f.Company.ID, AssetID: f.Some[n%len(f.Some)], Epoch: 1, Type: command.Lock,
-		State: command.Prepared, CreatedAt: f.clock.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: "prefix"},
+		State: command.Prepared, CreatedAt: f.clock.Now(), Actor: access.Actor{Kind: access.APIKey, ID: "key", Prefix: "prefix"},
 	}
 }
 

@@ -44,7 +44,7 @@ func TestClock_ReplicasAgree(t *testing.T) {
 	}
 	f := &fixture{T: t, engine: &engine{name: "postgres", clock: &clock{now: time.Now()}}, db: slow}
 	f.company = f.newCompany("acme")
-	made := f.propose(f.newPolicy("Warehouse"), proposal.Owner{Kind: access.APIKey, ID: "k"})
+	made := f.propose(f.newPolicy("Warehouse"), access.Actor{Kind: access.APIKey, ID: "k"})
 	if left := time.Until(made.ExpiresAt); left < 9*time.Minute || left > 11*time.Minute {
 		t.Errorf("expires in %s", left)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
@@ -145,7 +144,7 @@ const insertCommandEntry = `INSERT INTO activity (` + activityColumns + `)
 // commandEvent is the entry of a command; who sent it is as the command itself
 // has it.
 func commandEvent(ctx context.Context, c command.Command) activity.Event {
-	a := access.Actor{Kind: c.Actor.Kind, ID: c.Actor.ID, Name: c.Actor.Name, Prefix: c.Actor.Prefix}
+	a := c.Actor
 	if o := access.OriginOf(ctx).Actor; o.ID == a.ID {
 		a.UserID = o.UserID
 	}
@@ -306,13 +305,6 @@ func (db *DB) History(ctx context.Context, companyID, assetID string, page opera
 	rows, err := list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
 		WHERE asset_id = ? ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`, assetID, page.Size, page.Offset())
 	return rows, total, err
-}
-
-// Open returns commands in a state that is not final, oldest first.
-func (db *DB) Open(ctx context.Context, state command.State, before time.Time, limit int) ([]command.Command, error) {
-	return list(ctx, db.read(), into(commandFields), `SELECT `+commandColumns+` FROM commands
-		WHERE `+isOpen+` AND state = ? AND created_at < ? ORDER BY created_at, id LIMIT ?`,
-		string(state), millis(before), limit)
 }
 
 // OpenOf returns the commands of an asset that are not final, oldest first.

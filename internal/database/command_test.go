@@ -328,10 +328,9 @@ func TestOpen_FoundByReconcilers(t *testing.T) {
 		}
 		take(done.ID, command.Transition{To: command.Succeeded})
 		soon := f.clock.Now().Add(time.Second)
-		equal(f, "prepared", ids(f.db.Open(f.Context(), command.Prepared, soon, 10)), "old young")
-		equal(f, "prepared, one", ids(f.db.Open(f.Context(), command.Prepared, soon, 1)), "old")
-		equal(f, "prepared, before", ids(f.db.Open(f.Context(), command.Prepared, young.CreatedAt, 10)), "old")
-		equal(f, "sent", ids(f.db.Open(f.Context(), command.Sent, soon, 10)), "")
+		equal(f, "prepared", ids(f.db.Abandoned(f.Context(), soon, 10)), "old young")
+		equal(f, "prepared, one", ids(f.db.Abandoned(f.Context(), soon, 1)), "old")
+		equal(f, "prepared, before", ids(f.db.Abandoned(f.Context(), young.CreatedAt, 10)), "old")
 		equal(f, "open of", ids(f.db.OpenOf(f.Context(), a.ID)), "old young")
 
 		take(old.ID, command.Transition{To: command.Unconfirmed, Deadline: soon})
@@ -346,7 +345,6 @@ func TestOpen_FoundByReconcilers(t *testing.T) {
 		f.ok(f.db.SetPolled(f.Context(), old.ID, soon.Add(time.Second)))
 		equal(f, "overdue", overdue(soon.Add(time.Second), soon), "young old")
 		equal(f, "overdue before", overdue(soon, soon), "young")
-		equal(f, "unconfirmed", ids(f.db.Open(f.Context(), command.Unconfirmed, soon, 10)), "old")
 	})
 }
 

@@ -32,7 +32,7 @@ func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
 	type expired struct {
 		companyID, policyID string
 		id                  string
-		owner               proposal.Owner
+		owner               access.Actor
 	}
 	all := listed(ctx, t, into(func(e *expired) []any {
 		return []any{&e.id, &e.companyID, &e.policyID, &e.owner.Kind, &e.owner.ID, &e.owner.UserID}

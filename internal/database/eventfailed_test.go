@@ -15,7 +15,7 @@ func TestEvents_FailedOrUnconfirmedApply(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		end := func(status proposal.Status) (id string) {
 			f.Helper()
-			id = f.propose(f.newPolicy("West "+string(status)), proposal.Owner{Kind: access.APIKey, ID: "k1"}).ID
+			id = f.propose(f.newPolicy("West "+string(status)), access.Actor{Kind: access.APIKey, ID: "k1"}).ID
 			f.claim(id)
 			f.finish(id, "h", proposal.Ending{Status: status}) // h: the holder whom claim names
 			return id

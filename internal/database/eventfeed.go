@@ -23,12 +23,7 @@ const (
 // it later drew a higher number, and could lock it only when the earlier one was visible.
 func (db *DB) NumberEvents(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
-	wake := func() {
-		select {
-		case woken <- struct{}{}:
-		default:
-		}
-	}
+	wake := func() { wait.Wake(woken) }
 	db.numbering.Store(&wake)
 	ticker := time.NewTicker(NumberEvery)
 	defer ticker.Stop()

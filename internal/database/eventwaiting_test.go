@@ -56,7 +56,7 @@ func TestEvents_ProposalsWaitByANewRule(t *testing.T) {
 		f.enroll("d1", p.ID)
 		normal, dangerous := f.mustPropose(p, "", nil), f.mustPropose(p, "", high)
 		warned := f.mustPropose(p, "", func(p *proposal.Proposal) { p.Warnings = []string{"w"} })
-		f.mustPropose(p, "", func(p *proposal.Proposal) { p.Owner = proposal.Owner{Kind: access.User, ID: "u1", UserID: "u1"} })
+		f.mustPropose(p, "", func(p *proposal.Proposal) { p.Owner = access.Actor{Kind: access.User, ID: "u1", UserID: "u1"} })
 		f.mustPropose(p, "", func(p *proposal.Proposal) { p.BaseVersion, p.Impact = p.BaseVersion+1, proposal.High })
 		want := map[string]int{}
 		equal(f, "told while it was off", f.told(event.ProposalWaiting), want)

@@ -127,7 +127,7 @@ func (f *fixture) intent(a asset.Asset, kind command.Type) command.Command {
 
 func intentAt(a asset.Asset, kind command.Type, now time.Time) command.Command {
 	c := command.Command{ID: resource.NewID(), CompanyID: a.CompanyID, AssetID: a.ID, Type: kind, State: command.Prepared,
-		CreatedAt: now, Actor: command.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abc", Name: "ci"}}
+		CreatedAt: now, Actor: access.Actor{Kind: access.APIKey, ID: "k1", Prefix: "abc", Name: "ci"}}
 	if a.Device != nil {
 		c.Epoch = a.Device.Epoch
 	}

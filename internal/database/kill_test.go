@@ -92,7 +92,7 @@ func writeSome(db *database.DB, companyID, device string) error {
 	}
 	c, _, err := db.Begin(ctx, command.Command{
 		ID: resource.NewID(), CompanyID: companyID, AssetID: change.AssetID, Epoch: change.Epoch, Type: command.Lock,
-		State: command.Prepared, CreatedAt: now, Actor: command.Actor{Kind: access.APIKey, ID: "k", Prefix: "p"},
+		State: command.Prepared, CreatedAt: now, Actor: access.Actor{Kind: access.APIKey, ID: "k", Prefix: "p"},
 	}, nil)
 	if err != nil {
 		return err

@@ -255,7 +255,7 @@ func (x *crossing) prepare() {
 	connection, err := x.db.RedeemCode(x.Context(), code.Hash, agree, tokens)
 	x.ok(err)
 	x.now[ofConnection], x.ids[ofConnection] = credential{Kind: access.Connection, Token: tokens.Access}, connection.ID
-	token := account.HashSessionToken(u.ID)
+	token := access.HashSecret(u.ID)
 	x.ok(x.db.CreateSession(x.Context(), account.Session{ID: resource.NewID(), TokenHash: token, UserID: u.ID, CompanyID: x.company.ID,
 		CreatedAt: x.clock.Now(), SeenAt: x.clock.Now(), PasswordHash: u.PasswordHash}))
 	x.now[ofSession], x.ids[ofSession] = credential{Kind: access.User, Token: token}, u.ID

@@ -84,7 +84,7 @@ func mostIn(history []use, window time.Duration) int {
 func TestBegin_DestructiveLimit(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		devices := f.fleet(9)
-		callers := []command.Actor{{Kind: access.APIKey, ID: "k1"}, {Kind: access.Connection, ID: "c1"},
+		callers := []access.Actor{{Kind: access.APIKey, ID: "k1"}, {Kind: access.Connection, ID: "c1"},
 			{Kind: access.User, ID: f.person("without", false).ID}, {Kind: access.User, ID: f.person("with", true).ID}}
 		const age = 5 * time.Hour
 		l, replicas, grown := f.setLimit(2, 10), []*database.DB{f.db, f.open(t)}, f.clock.Now().Add(age)

@@ -159,7 +159,7 @@ func (db *DB) letLeave(ctx context.Context, t *tx, h lockedAsset, by *access.Rep
 	if err := by.Refusal(); err != nil {
 		return nil, err
 	}
-	device := command.Command{CompanyID: h.companyID, AssetID: h.id, Epoch: h.epoch, Actor: command.Actor{Kind: access.User, ID: by.UserID}}
+	device := command.Command{CompanyID: h.companyID, AssetID: h.id, Epoch: h.epoch, Actor: access.Actor{Kind: access.User, ID: by.UserID}}
 	s, _, now, err := db.companyState(ctx, t, device, t.hold())
 	if err != nil {
 		return nil, err

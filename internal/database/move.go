@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // onTheWay are the policies, other than one, to which open commands move a device that does
@@ -136,9 +137,5 @@ type comparison struct {
 
 // joined are policies in the order of their ids as one text.
 func joined(policies []approval.Policy) string {
-	texts := make([]string, len(policies))
-	for i, p := range policies {
-		texts[i] = p.ID + " " + strconv.Itoa(p.Version)
-	}
-	return strings.Join(texts, ",")
+	return strings.Join(slice.Map(policies, func(p approval.Policy) string { return p.ID + " " + strconv.Itoa(p.Version) }), ",")
 }

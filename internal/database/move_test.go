@@ -33,7 +33,7 @@ func loosening(p policy.Policy) proposal.Proposal {
 		Fields:   []proposal.Field{{Label: "Factory reset from Settings", Value: "ALLOW", PreviousValue: "BLOCK"}},
 		PolicyID: p.ID, TargetName: p.Name,
 		BaseVersion: p.Version, Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{"a":2}`)},
-		Owner: proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"}}
+		Owner: access.Actor{Kind: access.APIKey, ID: "k1", Name: "ci"}}
 }
 
 func (f *fixture) loosening(p policy.Policy) proposal.Proposal {
@@ -88,7 +88,7 @@ func TestBegin_MoveWaitsForAProposal(t *testing.T) {
 		_, _, err := f.db.Begin(f.Context(), earlier, nil)
 		f.ok(err)
 		// Another device that uses the policy, so that the proposal needs a person, who has approved for the test.
-		made := f.propose(two, proposal.Owner{Kind: access.User, ID: ada, UserID: ada, Name: "Ada"})
+		made := f.propose(two, access.Actor{Kind: access.User, ID: ada, UserID: ada, Name: "Ada"})
 		equal(f, "claimed", f.claim(made.ID), proposal.Begun)
 		refused("while it is applied", fault.Unavailable)
 		if other, begun, err := f.db.Begin(f.Context(), f.moving(devices[3], one, three), nil); err != nil || !begun {
@@ -98,7 +98,7 @@ func TestBegin_MoveWaitsForAProposal(t *testing.T) {
 			f.Errorf("a repetition: %v, %t, %v", again.ID, begun, err)
 		}
 		person := f.intent(devices[3], command.ChangePolicy)
-		person.Actor, person.PolicyID = command.Actor{Kind: access.User, ID: "u1"}, two.ID
+		person.Actor, person.PolicyID = access.Actor{Kind: access.User, ID: "u1"}, two.ID
 		if _, begun, err := f.db.Begin(f.Context(), person, nil); err != nil || !begun {
 			f.Errorf("a person's move: %t, %v", begun, err)
 		}
@@ -227,7 +227,7 @@ func TestBegin_MoveAfterAMoveUnderWay(t *testing.T) {
 			begin("compared with it", "", at(1))
 			step(first.ID, command.Prepared, command.Unconfirmed)
 			begin("not compared with the move whose outcome is not known", fault.Unavailable)
-			made := f.propose(b, proposal.Owner{Kind: access.User, ID: ada, UserID: ada, Name: "Ada"})
+			made := f.propose(b, access.Actor{Kind: access.User, ID: ada, UserID: ada, Name: "Ada"})
 			equal(f, "claimed", f.claim(made.ID), proposal.Begun)
 			begin("while that policy changes", fault.Unavailable, at(1))
 			f.finish(made.ID, "h", proposal.Ending{Save: true, Status: proposal.Succeeded})

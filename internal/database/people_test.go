@@ -72,7 +72,7 @@ func TestSession_EndsWithTheUser(t *testing.T) {
 		db := e.open(t)
 		now := e.clock.Now()
 		c, u := person(t, db, now, account.Admin)
-		hash := account.HashSessionToken("ms_token")
+		hash := access.HashSecret("ms_token")
 		s := account.Session{ID: resource.NewID(), TokenHash: hash, UserID: u.ID, CompanyID: c.ID, CreatedAt: now, SeenAt: now,
 			ProvedAt: now, PasswordHash: u.PasswordHash}
 		if err := db.CreateSession(t.Context(), s); err != nil {
@@ -85,7 +85,7 @@ func TestSession_EndsWithTheUser(t *testing.T) {
 		if principal.Kind != access.User || principal.CompanySlug != c.Slug || !principal.Settings.DeviceCommands {
 			t.Fatalf("principal %+v", principal)
 		}
-		if _, _, _, err := db.SessionByToken(t.Context(), account.HashSessionToken("other")); fault.CodeOf(err) != fault.NotFound {
+		if _, _, _, err := db.SessionByToken(t.Context(), access.HashSecret("other")); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("another token: %v", err)
 		}
 		if _, err := db.UpdateUser(t.Context(), c.ID, u.ID, func(u *account.User) error { u.Disabled = true; return nil }); err != nil {

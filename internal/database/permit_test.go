@@ -53,7 +53,7 @@ func TestPermit_MovedBy(t *testing.T) {
 		caller, _ := f.newKey("caller", access.All)
 		other, _ := f.newKey("other", access.All)
 		u := f.user(account.Manager)
-		session := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken("one"), UserID: u.ID, CompanyID: f.company.ID,
+		session := account.Session{ID: resource.NewID(), TokenHash: access.HashSecret("one"), UserID: u.ID, CompanyID: f.company.ID,
 			CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}
 		f.ok(f.db.CreateSession(f.Context(), session))
 		user := func(change func(*account.User)) func() error {
@@ -83,7 +83,7 @@ func TestPermit_MovedBy(t *testing.T) {
 			{"a password", user(func(u *account.User) { u.PasswordHash = "another" })},
 			{"the end of a session", func() error {
 				again := session
-				again.ID, again.TokenHash, again.PasswordHash = resource.NewID(), account.HashSessionToken("two"), "another"
+				again.ID, again.TokenHash, again.PasswordHash = resource.NewID(), access.HashSecret("two"), "another"
 				return errors.Join(f.db.CreateSession(f.Context(), again), f.db.EndSession(f.Context(), u.ID, again.ID))
 			}},
 			{"a disabled user", user(func(u *account.User) { u.Disabled = true })},

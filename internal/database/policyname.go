@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // named is a policy's name as it is kept.
@@ -67,9 +68,7 @@ func (db *DB) OddNames(ctx context.Context) ([]policy.OddName, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]policy.OddName, len(all))
-	for i, n := range all {
-		names[i] = policy.OddName{Company: n.company, PolicyID: n.id, Name: n.name}
-	}
-	return policy.OddNames(names), nil
+	return policy.OddNames(slice.Map(all, func(n named) policy.OddName {
+		return policy.OddName{Company: n.company, PolicyID: n.id, Name: n.name}
+	})), nil
 }

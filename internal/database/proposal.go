@@ -173,7 +173,7 @@ func (db *DB) recordProposal(ctx context.Context, t *tx, p proposal.Proposal, ac
 		e.Note = p.Note
 	}
 	if e.Actor == (access.Actor{}) {
-		e.Actor = access.Actor{Kind: p.Owner.Kind, ID: p.Owner.ID, UserID: p.Owner.UserID, Name: p.Owner.Name}
+		e.Actor = p.Owner
 	}
 	for _, f := range p.Fields {
 		e.Changes = append(e.Changes, activity.Change{Field: f.Label, Before: f.PreviousValue, After: f.Value})

@@ -155,7 +155,7 @@ func (db *DB) saveNext(ctx context.Context, t *tx, p proposal.Proposal, e *propo
 	free, err := newNameFree(ctx, t, p)
 	t.check(err)
 	now := instant(millis(db.now()))
-	r := policy.Revision{SavedAt: now, SavedBy: p.Owner.Author(), Origin: p.Capability.Origin(), ProposalID: p.ID}
+	r := policy.Revision{SavedAt: now, SavedBy: policy.AuthorOf(p.Owner), Origin: p.Capability.Origin(), ProposalID: p.ID}
 	var saved policy.Policy
 	if p.Creates() && free {
 		saved, err = createCopy(ctx, t, p, r)

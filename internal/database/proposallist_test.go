@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/resource"
 )
 
-func (f *fixture) propose(p policy.Policy, by proposal.Owner) proposal.Proposal {
+func (f *fixture) propose(p policy.Policy, by access.Actor) proposal.Proposal {
 	f.Helper()
 	f.clock.Advance(time.Second)
 	made, err := f.db.Propose(f.Context(), proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID,
@@ -58,9 +58,9 @@ func TestProposals_AreListedWithTheirMakers(t *testing.T) {
 		connection := f.connection(user)
 
 		made := []proposal.Proposal{
-			f.propose(one, proposal.Owner{Kind: access.APIKey, ID: key.ID, Name: "ci"}),
-			f.propose(two, proposal.Owner{Kind: access.Connection, ID: connection.ID, UserID: user.ID, Name: "Assistant"}),
-			f.propose(one, proposal.Owner{Kind: access.User, ID: user.ID, UserID: user.ID, Name: "Ada"}),
+			f.propose(one, access.Actor{Kind: access.APIKey, ID: key.ID, Name: "ci"}),
+			f.propose(two, access.Actor{Kind: access.Connection, ID: connection.ID, UserID: user.ID, Name: "Assistant"}),
+			f.propose(one, access.Actor{Kind: access.User, ID: user.ID, UserID: user.ID, Name: "Ada"}),
 		}
 		want := []string{key.Prefix, "Assistant", "Ada"}
 		ask := proposal.Query{CompanyID: f.company.ID, Limit: 2}

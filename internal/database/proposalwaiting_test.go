@@ -27,7 +27,7 @@ func (f *fixture) proposes(p policy.Policy, rule access.ApprovalRule, edit func(
 	made := proposal.Proposal{ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Rule: rule,
 		Capability: proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Form: "s",
 		Fields: []proposal.Field{{Label: "Camera", Value: "BLOCK"}}, PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
-		Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{}`)}, Owner: proposal.Owner{Kind: access.APIKey, ID: "k1"}}
+		Next: proposal.Next{PolicyID: p.ID, Name: p.Name, Document: []byte(`{}`)}, Owner: access.Actor{Kind: access.APIKey, ID: "k1"}}
 	if edit != nil {
 		edit(&made)
 	}
@@ -96,7 +96,7 @@ func TestAttention_ApprovalsByRule(t *testing.T) {
 				for _, c := range []proposal.Capability{proposal.UpdateSettings, proposal.CreatePolicy, proposal.RollBack} {
 					for _, label := range []string{"Camera", "Factory reset from Settings"} {
 						f.mustPropose(p, "", func(p *proposal.Proposal) {
-							p.Owner, p.Capability, p.Fields[0].Label = proposal.Owner{Kind: owner, ID: "k1", UserID: ada.ID}, c, label
+							p.Owner, p.Capability, p.Fields[0].Label = access.Actor{Kind: owner, ID: "k1", UserID: ada.ID}, c, label
 						})
 					}
 				}
@@ -180,14 +180,14 @@ func TestAttention_OfCallersThatEnded(t *testing.T) {
 			of := f.person(words("u", i), false)
 			k, _ := apikey.New(f.company.ID, "K", of.ID, access.All, f.clock.Now(), f.clock.Now().Add(time.Minute))
 			f.ok(f.db.CreateKey(f.Context(), k))
-			owner := proposal.Owner{Kind: c.kind, ID: k.ID}
+			owner := access.Actor{Kind: c.kind, ID: k.ID}
 			if c.kind == access.Connection {
 				owner.ID, owner.UserID = f.connection(of).ID, of.ID
 			}
 			made := f.mustPropose(f.newPolicy(words("p", i)), "", func(p *proposal.Proposal) { p.Owner = owner })
 			call := f.asking(phone, command.WipeCompanyData, words("d", i))
 			call.Actor.Kind, call.Actor.ID = owner.Kind, owner.ID
-			call.Ask.Caller = approval.Caller{Kind: owner.Kind, ID: owner.ID, UserID: owner.UserID}
+			call.Ask.Caller = approval.Caller{Actor: access.Actor{Kind: owner.Kind, ID: owner.ID, UserID: owner.UserID}}
 			asked := f.refusal(f.db, call)
 			changes, calls := f.waiting()
 			equal(f, "waits of "+c.what, []int{changes, calls}, []int{1, 1})

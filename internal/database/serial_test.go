@@ -165,7 +165,7 @@ func newScene(e *engine, t *testing.T, db *database.DB, number int) *scene {
 		Capability:  proposal.UpdateSettings, Status: proposal.Pending, Impact: proposal.Normal, Title: "t", Summary: "s",
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
 		Next:  proposal.Next{PolicyID: p.ID, Name: "Renamed", Document: json.RawMessage(`{"a":3}`)},
-		Owner: proposal.Owner{Kind: access.APIKey, ID: "k1", Name: "ci"}}, 10*time.Minute)
+		Owner: access.Actor{Kind: access.APIKey, ID: "k1", Name: "ci"}}, 10*time.Minute)
 	f.ok(err)
 	return s
 }

@@ -69,7 +69,7 @@ type signedIn struct {
 }
 
 // SessionByToken finds a session with its user and its company's settings.
-func (db *DB) SessionByToken(ctx context.Context, hash account.SessionTokenHash) (account.Session, account.User, access.Principal, error) {
+func (db *DB) SessionByToken(ctx context.Context, hash access.SecretHash) (account.Session, account.User, access.Principal, error) {
 	fields := func(in *signedIn) []any {
 		return slices.Concat(sessionFields(&in.session), userFields(&in.user), callersFields(&in.company))
 	}

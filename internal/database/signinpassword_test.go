@@ -14,7 +14,7 @@ import (
 
 // signsIn is a session of a user as they are.
 func (f *fixture) signsIn(u account.User) account.Session {
-	return account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken(resource.NewID()), UserID: u.ID,
+	return account.Session{ID: resource.NewID(), TokenHash: access.HashSecret(resource.NewID()), UserID: u.ID,
 		CompanyID: u.CompanyID,
 		CreatedAt: f.clock.Now(), SeenAt: f.clock.Now(), PasswordHash: u.PasswordHash}
 }

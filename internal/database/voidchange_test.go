@@ -59,12 +59,12 @@ func TestVoid_NothingOfCallersThatEnded(t *testing.T) {
 		k, _ := apikey.New(f.company.ID, "K", "operator", access.All, f.clock.Now(), time.Time{})
 		f.ok(f.db.CreateKey(f.Context(), k))
 		change := f.mustPropose(f.newPolicy("Office"), access.ApproveAll, func(p *proposal.Proposal) {
-			p.Owner = proposal.Owner{Kind: access.APIKey, ID: k.ID}
+			p.Owner = access.Actor{Kind: access.APIKey, ID: k.ID}
 		})
 		f.ok(f.approveChange(change.ID, ada))
 		call := f.asking(device, command.WipeCompanyData, "wipe")
 		call.Actor.Kind, call.Actor.ID = access.APIKey, k.ID
-		call.Ask.Caller = approval.Caller{Kind: access.APIKey, ID: k.ID}
+		call.Ask.Caller = approval.Caller{Actor: access.Actor{Kind: access.APIKey, ID: k.ID}}
 		asked := f.refusal(f.db, call).ID
 		f.approve(asked, ada)
 		_, err := f.db.RevokeKey(f.Context(), f.company.ID, k.ID, f.clock.Now())

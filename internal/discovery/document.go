@@ -56,7 +56,6 @@ type schema struct {
 	Properties           map[string]*schema `json:"properties"`
 	AdditionalProperties *schema            `json:"additionalProperties"`
 	Items                *schema            `json:"items"`
-	ReadOnly             bool               `json:"readOnly"`
 	Deprecated           bool               `json:"deprecated"`
 }
 

@@ -34,10 +34,8 @@ type Reference struct {
 type Parameter struct {
 	Location string   `json:"location"` // path or query
 	Type     string   `json:"type"`
-	Format   string   `json:"format"`
 	Pattern  string   `json:"pattern"`
 	Enum     []string `json:"enum"`
-	Required bool     `json:"required"`
 	Repeated bool     `json:"repeated"`
 }
 

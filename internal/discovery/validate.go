@@ -71,19 +71,16 @@ type place struct {
 }
 
 func (p place) member(owner, name string) place {
-	return place{field: dotted(p.field, snake(name)), owner: owner, name: name}
+	field := snake(name)
+	if p.field != "" {
+		field = p.field + "." + field
+	}
+	return place{field: field, owner: owner, name: name}
 }
 
 func (p place) element(i int, below string) place {
 	p.field += "[" + strconv.Itoa(i) + "]" + below
 	return p
-}
-
-func dotted(prefix, name string) string {
-	if prefix == "" {
-		return name
-	}
-	return prefix + "." + name
 }
 
 type checker struct {

@@ -3,6 +3,8 @@ package discovery
 import (
 	"strings"
 	"unicode"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Violation is one thing that is wrong with a JSON document or a query.
@@ -25,11 +27,7 @@ const maxViolations = 50
 
 // Error gives the vendor's sentences, one a line.
 func (e *Error) Error() string {
-	lines := make([]string, len(e.Violations))
-	for i, v := range e.Violations {
-		lines[i] = v.Description
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(slice.Map(e.Violations, func(v Violation) string { return v.Description }), "\n")
 }
 
 func (e *Error) add(field, description string) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // DeviceView is a simulated device as the control API shows it.
@@ -47,11 +49,7 @@ func (e *Emulator) Devices() []DeviceView {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all := slices.SortedFunc(maps.Values(e.world.byDevice), func(a, b *simulated) int { return int(a.Seq - b.Seq) })
-	views := make([]DeviceView, len(all))
-	for i, d := range all {
-		views[i] = d.view()
-	}
-	return views
+	return slice.Map(all, (*simulated).view)
 }
 
 // Device gives one simulated device by its name or the last segment of it.

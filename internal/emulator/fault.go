@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Fault is what the next calls of a method meet instead of an ordinary answer.
@@ -100,11 +102,7 @@ func (t *faultTable) clear() {
 func (t *faultTable) list() []Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	faults := make([]Fault, len(t.faults))
-	for i, f := range t.faults {
-		faults[i] = *f
-	}
-	return faults
+	return slice.Map(t.faults, func(f *Fault) Fault { return *f })
 }
 
 // take gives the first fault for a call and counts it, or nil.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/discovery"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // selectFields cuts an answer down to a fields expression, such as
@@ -114,11 +115,7 @@ func (f fieldSet) cut(tree any) any {
 		}
 		return kept
 	case []any:
-		kept := make([]any, len(tree))
-		for i, element := range tree {
-			kept[i] = f.cut(element)
-		}
-		return kept
+		return slice.Map(tree, f.cut)
 	default:
 		return tree
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"google.golang.org/api/googleapi"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // maxApplications is how many applications a policy may have.
@@ -158,11 +160,7 @@ func cloneValue(value any) any {
 	case map[string]any:
 		return cloneTree(value)
 	case []any:
-		clone := make([]any, len(value))
-		for i, element := range value {
-			clone[i] = cloneValue(element)
-		}
-		return clone
+		return slice.Map(value, cloneValue)
 	default:
 		return value
 	}

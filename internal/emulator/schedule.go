@@ -3,6 +3,8 @@ package emulator
 import (
 	"container/heap"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // schedule is the devices' future: what happens when. One heap serves all
@@ -34,12 +36,7 @@ func (e *Emulator) at(when time.Time, do func()) {
 	}
 }
 
-func (s *schedule) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *schedule) nudge() { wait.Wake(s.wake) }
 
 // eventsPerLock bounds how long the state is locked while many devices move.
 const eventsPerLock = 64

@@ -28,7 +28,6 @@ const (
 	maxSpecifications = 200
 	maxSpecValue      = 1024
 	maxSpecBytes      = 32 << 10 // of all names and values together
-	maxReport         = MaxReport
 	maxReportText     = 1024
 	maxReportMembers  = 2000 // of one object or array
 	maxReportDepth    = 10
@@ -168,7 +167,7 @@ func CleanLocation(l *asset.Location, reported, now time.Time) *asset.Location {
 // not have the shape of asset.ReportMembers, or nil for what is no JSON object, too large
 // or too deep.
 func cleanReport(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || len(raw) > maxReport {
+	if len(raw) == 0 || len(raw) > MaxReport {
 		return nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -186,7 +185,7 @@ func cleanReport(raw json.RawMessage) json.RawMessage {
 	}
 	clean, _ = shaped(clean, reflect.TypeFor[asset.ReportMembers]()) // an object stays one
 	text, err := json.Marshal(clean)
-	if err != nil || len(text) > maxReport {
+	if err != nil || len(text) > MaxReport {
 		return nil
 	}
 	return text

@@ -25,7 +25,9 @@ func shaped(value any, t reflect.Type) (any, bool) {
 	switch t.Kind() {
 	case reflect.Struct:
 		if t == reflect.TypeFor[operation.Timestamp]() {
-			return value, isTime(value)
+			text, ok := value.(string)
+			_, err := time.Parse(time.RFC3339, text)
+			return value, ok && err == nil
 		}
 		return shapedMembers(value, t)
 	case reflect.Slice:
@@ -103,10 +105,4 @@ func jsonType(value any) string {
 		}
 	}
 	return "other"
-}
-
-func isTime(value any) bool {
-	text, ok := value.(string)
-	_, err := time.Parse(time.RFC3339, text)
-	return ok && err == nil
 }

@@ -1,17 +1,17 @@
 package event
 
-import "time"
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/slice"
+)
 
 // Values are the types, for descriptions.
 func (Type) Values() []string { return Names(Types()) }
 
 // Names are types as texts.
 func Names(types []Type) []string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = string(t)
-	}
-	return names
+	return slice.Map(types, func(t Type) string { return string(t) })
 }
 
 // Sample is an event of a type as callers get it, for descriptions: with the members that

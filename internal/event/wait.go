@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // enter lets a call wait. It fails with fault.RateLimited where too many do.
@@ -55,10 +56,7 @@ func (f *Feed) Wake(companies []string) {
 		if f.closed || companies != nil && !of[w.company] {
 			continue
 		}
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+		wait.Wake(w.wake)
 	}
 }
 

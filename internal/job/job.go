@@ -193,11 +193,8 @@ type Store interface {
 
 // Service creates jobs and moves them.
 type Service struct {
-	Store  Store
-	Assets interface {
-		AssetIDs(ctx context.Context, f asset.Filter, order asset.Order, descending bool) ([]string, error)
-		AssetsByID(ctx context.Context, companyID string, ids []string) ([]asset.Asset, error)
-	}
+	Store      Store
+	Assets     asset.Store
 	Operations *operation.Registry // see Offer
 	Now        func() time.Time
 }

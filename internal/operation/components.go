@@ -34,7 +34,7 @@ func (c *Components) Body(o *Operation) *jsonschema.Schema {
 		name.WriteString(phrase.UpperFirst(word))
 	}
 	return c.refer(name.String()+"Request", o.args.typ, func() *jsonschema.Schema {
-		return o.args.schema(writer{forREST, c}, inTheBody)
+		return o.args.schema(writer{forREST, c}, bodyArguments)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // decoder reads one JSON object into an argument struct. Names are matched
@@ -313,10 +314,11 @@ type faults struct {
 	unread    bool // some value is missing or could not be read
 }
 
-// maxFaults bounds what one answer reports, maxName what it repeats of a name
-// that the caller made up.
+// maxFaults bounds what one answer reports, maxTold what its text tells of that, maxName what it
+// repeats of a name that the caller made up.
 const (
 	maxFaults = 100
+	maxTold   = 10
 	maxName   = 64
 )
 
@@ -371,22 +373,10 @@ func (f *faults) err() error {
 	e := fault.Invalid(f.detail, f.fields...)
 	e.Malformed = f.malformed
 	if e.Detail == "" {
-		e.Detail = inWords(f.fields)
+		first := phrase.First(f.fields, maxTold, func(one fault.Field) string { return one.Field + " " + one.Message })
+		e.Detail = strings.Join(first, "; ")
 	}
 	return e
-}
-
-// inWords joins the first few faults into a sentence.
-func inWords(fields []fault.Field) string {
-	const most = 10
-	var texts []string
-	for _, field := range fields[:min(len(fields), most)] {
-		texts = append(texts, field.Field+" "+field.Message)
-	}
-	if more := len(fields) - most; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, "; ")
 }
 
 // printable shortens a name that a caller made up and quotes what cannot be shown.

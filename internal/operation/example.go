@@ -15,23 +15,23 @@ func (o *Operation) Example() (path []string, body []byte) {
 		path = append(path, o.args.fields[o.args.index[name]].exampleText())
 	}
 	if o.HasBody() {
-		body = o.args.example(func(f *field) bool { return f.place == inBody })
+		body = o.args.example(bodyArguments)
 	}
 	return path, body
 }
 
 // FlatExample is the same call as one flat object, as MCP has it.
 func (o *Operation) FlatExample() []byte {
-	return o.args.example(func(*field) bool { return true })
+	return o.args.example(allArguments)
 }
 
 // example writes an object of the wanted fields in their order.
-func (p *plan) example(want func(*field) bool) []byte {
+func (p *plan) example(wanted argumentSet) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i := range p.fields {
 		f := &p.fields[i]
-		if !want(f) || !f.rule.required && f.example == "" {
+		if !wanted.has(f) || !f.rule.required && f.example == "" {
 			continue
 		}
 		if b.Len() > 1 {
@@ -94,7 +94,7 @@ func (s *shape) exampleJSON(r *rule, f *field) string {
 	case reflect.Map:
 		return "{}"
 	case reflect.Struct:
-		return string(s.plan.example(func(*field) bool { return true }))
+		return string(s.plan.example(allArguments))
 	default:
 		return quote(f.exampleText())
 	}

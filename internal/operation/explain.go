@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // explainTool is the operation's name.
@@ -75,12 +76,8 @@ func DefineExplain(r *Registry, s *Explainer) {
 		Budget: Apart, Calls: explainCalls, Dialect: Reads, Effect: Reading,
 		Faults: []fault.Code{fault.Unavailable}, Samples: []any{sampleExplanation()},
 	}, s.explain, s.foresee)
-	var names []string
-	for _, o := range r.All() {
-		names = append(names, o.Name)
-	}
 	plan := r.Find(explainTool).args
-	plan.fields[plan.index["operation"]].rule.enum = names
+	plan.fields[plan.index["operation"]].rule.enum = slice.Map(r.All(), func(o *Operation) string { return o.Name })
 }
 
 // sampleExplanation is the explanation of a wipe.

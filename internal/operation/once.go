@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,14 +62,10 @@ const MaxKeyLength = 255
 // CheckKey returns what is wrong with an Idempotency-Key, which the surface calls field:
 // it must be 1 to 255 visible ASCII characters. Nil: nothing.
 func CheckKey(field, key string) *fault.Error {
-	ok := key != "" && len(key) <= MaxKeyLength
-	for _, c := range []byte(key) {
-		ok = ok && c > ' ' && c <= '~'
+	if key == "" || len(key) > MaxKeyLength || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return InvalidKey(field)
 	}
-	if ok {
-		return nil
-	}
-	return InvalidKey(field)
+	return nil
 }
 
 // InvalidKey is the fault of a key that is none.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // PageRequest asks for one page of a list. Embed it in an argument struct, with
@@ -26,11 +28,7 @@ type Page[T any] struct {
 
 // PageOf is the page of what a store found, of total, as a view shows it.
 func PageOf[F, T any](request PageRequest, found []F, total int64, view func(F) T) Page[T] {
-	page := Page[T]{Content: make([]T, len(found)), Request: request, Total: total}
-	for i, one := range found {
-		page.Content[i] = view(one)
-	}
-	return page
+	return Page[T]{Content: slice.Map(found, view), Request: request, Total: total}
 }
 
 type pageSort struct {

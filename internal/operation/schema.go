@@ -28,15 +28,13 @@ const (
 // InputSchema describes the arguments as one flat, closed object, as MCP takes
 // them. What a schema cannot say is said in the descriptions.
 func (o *Operation) InputSchema() *jsonschema.Schema {
-	return o.args.schema(writer{to: forTools}, everywhere)
+	return o.args.schema(writer{to: forTools}, toolArguments)
 }
 
 // BodySchema describes the members of a REST body: a closed object.
 func (o *Operation) BodySchema() *jsonschema.Schema {
-	return o.args.schema(writer{to: forREST}, inTheBody)
+	return o.args.schema(writer{to: forREST}, bodyArguments)
 }
-
-func inTheBody(f *field) bool { return f.place == inBody }
 
 // Parameter is an argument that REST takes from the path or the query.
 type Parameter struct {
@@ -63,17 +61,12 @@ func (o *Operation) Parameters() []Parameter {
 	return list
 }
 
-func anyField(*field) bool { return true }
-
-// everywhere leaves out what REST alone takes.
-func everywhere(f *field) bool { return !f.restOnly }
-
 // schema describes the fields that are wanted.
-func (p *plan) schema(w writer, want func(*field) bool) *jsonschema.Schema {
+func (p *plan) schema(w writer, wanted argumentSet) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: closed()}
 	for i := range p.fields {
 		f := &p.fields[i]
-		if !want(f) {
+		if !wanted.has(f) {
 			continue
 		}
 		member := f.schema(w, p.rules)
@@ -146,7 +139,7 @@ func (s *shape) schema(w writer, r *rule) *jsonschema.Schema {
 	case reflect.Map:
 		return &jsonschema.Schema{Type: "object"}
 	case reflect.Struct:
-		return w.named(s.plan.typ, func() *jsonschema.Schema { return s.plan.schema(w, anyField) })
+		return w.named(s.plan.typ, func() *jsonschema.Schema { return s.plan.schema(w, allArguments) })
 	default: // a text
 	}
 	text := &jsonschema.Schema{Type: "string", MinLength: limit(r.minChars), Pattern: r.pattern(),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Ceremonies implements account.Ceremonies for one public address.
@@ -66,10 +67,7 @@ func (c *Ceremonies) BeginAdd(u account.User, known []account.Passkey) (options,
 	if err != nil {
 		return nil, nil, err
 	}
-	excluded := make([]protocol.CredentialDescriptor, len(p.known))
-	for i, k := range p.known {
-		excluded[i] = k.Descriptor()
-	}
+	excluded := slice.Map(p.known, func(k webauthn.Credential) protocol.CredentialDescriptor { return k.Descriptor() })
 	return pack(c.party.BeginRegistration(p, webauthn.WithExclusions(excluded),
 		webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
 			// Without user verification a passkey proves nothing by itself later.

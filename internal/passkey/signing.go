@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/signature"
 )
 
-// Party implements account.Ceremonies.
+// Party implements approval.Passkeys.
 func (c *Ceremonies) Party() signature.Party {
 	return signature.Party{Origin: c.party.Config.RPOrigins[0], RPID: c.party.Config.RPID}
 }
@@ -56,7 +56,7 @@ func (c *Ceremonies) FinishSigning(u account.User, known []account.Passkey,
 	return kept, a, nil
 }
 
-// PublicKey implements account.Ceremonies.
+// PublicKey implements approval.Passkeys.
 func (c *Ceremonies) PublicKey(kept json.RawMessage) ([]byte, error) {
 	var credential webauthn.Credential
 	if err := json.Unmarshal(kept, &credential); err != nil {

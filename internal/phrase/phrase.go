@@ -51,6 +51,18 @@ func List(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
+// First returns the texts of the first entries, at most most of them, and a last text that counts the others.
+func First[T any](all []T, most int, text func(T) string) []string {
+	var texts []string
+	for _, one := range all[:min(len(all), most)] {
+		texts = append(texts, text(one))
+	}
+	if more := len(all) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return texts
+}
+
 // Either is yes if the condition holds, else no. Both are evaluated.
 func Either[T any](holds bool, yes, no T) T {
 	if holds {

@@ -81,8 +81,6 @@ type App struct {
 	PackageName             string `json:"packageName"`
 	InstallType             string `json:"installType"`             // such as FORCE_INSTALLED, AVAILABLE, BLOCKED
 	DefaultPermissionPolicy string `json:"defaultPermissionPolicy"` // empty: the policy's
-	AutoUpdateMode          string `json:"autoUpdateMode"`
-	Disabled                bool   `json:"disabled"`
 }
 
 // Apps returns the apps of a document in its order; an AGENT document has none.

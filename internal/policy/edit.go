@@ -61,7 +61,7 @@ func (s Service) SaveBy(ctx context.Context, who access.Principal, ref string, e
 	if err != nil {
 		return Policy{}, err
 	}
-	saved, err := s.Save(ctx, p.CompanyID, p.ID, expected, edit, authorOf(who))
+	saved, err := s.Save(ctx, p.CompanyID, p.ID, expected, edit, AuthorOf(who.Actor()))
 	return saved, s.explain(ctx, p, expected, err)
 }
 
@@ -92,7 +92,7 @@ func (s Service) Restore(ctx context.Context, who access.Principal, ref string, 
 	if err != nil || d.Empty() {
 		return p, err
 	}
-	saved, err := s.save(ctx, next, expected, Revision{SavedBy: authorOf(who), Origin: FromRollback})
+	saved, err := s.save(ctx, next, expected, Revision{SavedBy: AuthorOf(who.Actor()), Origin: FromRollback})
 	return saved, s.explain(ctx, p, expected, err)
 }
 

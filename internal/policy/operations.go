@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Target names one policy; embed it in the arguments of what concerns one.
@@ -95,11 +96,7 @@ func (s Service) revisions(ctx context.Context, call operation.Call, args Revisi
 	if err != nil {
 		return Revisions{}, err
 	}
-	found := Revisions{PolicyID: p.PathName(), Revisions: make([]RevisionRecord, len(saved))}
-	for i, r := range saved {
-		found.Revisions[i] = r.Record()
-	}
-	return found, nil
+	return Revisions{PolicyID: p.PathName(), Revisions: slice.Map(saved, Revision.Record)}, nil
 }
 
 // Record returns the revision as the list shows it.
@@ -147,15 +144,11 @@ func DefineList(r *operation.Registry, s Lister) {
 			"with their type, version and number of devices. Use an entry's pathName as policyId in other operations.",
 		Needs: access.PoliciesRead, Dialect: operation.Reads, Effect: operation.Reading,
 	}, func(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[Summary], error) {
-		return list(ctx, s, call.Principal, args)
+		field, descending := operation.SortOrder(args.Sort)
+		policies, total, err := s.Policies(ctx, Query{
+			CompanyID: call.Principal.CompanyID, IDs: call.Principal.Policies, Order: Order(field), Descending: descending,
+			Offset: int(args.Offset()), Limit: args.Size,
+		})
+		return operation.PageOf(args.PageRequest, policies, total, Policy.Summary), err
 	})
-}
-
-func list(ctx context.Context, s Lister, p access.Principal, args ListArgs) (operation.Page[Summary], error) {
-	field, descending := operation.SortOrder(args.Sort)
-	policies, total, err := s.Policies(ctx, Query{
-		CompanyID: p.CompanyID, IDs: p.Policies, Order: Order(field), Descending: descending,
-		Offset: int(args.Offset()), Limit: args.Size,
-	})
-	return operation.PageOf(args.PageRequest, policies, total, Policy.Summary), err
 }

@@ -104,7 +104,7 @@ func (s Service) CreateBy(ctx context.Context, who access.Principal, n New) (Pol
 		return Policy{}, err
 	}
 	n.CompanyID, n.CompanySlug = who.CompanyID, who.CompanySlug
-	return s.Create(ctx, n, authorOf(who))
+	return s.Create(ctx, n, AuthorOf(who.Actor()))
 }
 
 // MayCreate returns fault.Forbidden for a principal who is limited to some policies, and so would not see a new one.
@@ -141,5 +141,5 @@ func (s Service) check(t Type, document json.RawMessage) error {
 	return nil
 }
 
-// authorOf is the principal as a revision names who saved it.
-func authorOf(p access.Principal) Author { return Author{Kind: string(p.Kind), ID: p.ID, Name: p.Name} }
+// AuthorOf is a caller as a revision names who saved it.
+func AuthorOf(a access.Actor) Author { return Author{Kind: string(a.Kind), ID: a.ID, Name: a.Name} }

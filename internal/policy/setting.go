@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // The two values that a setting may have but that are not accepted as input
@@ -36,11 +37,7 @@ func Catalog() []Setting {
 
 // SettingIDs returns the ids of all settings, in the same order.
 func SettingIDs() []string {
-	ids := make([]string, len(catalog))
-	for i := range catalog {
-		ids[i] = catalog[i].id
-	}
-	return ids
+	return slice.Map(catalog[:], func(r row) string { return r.id })
 }
 
 // Lookup returns the setting of an id. Ids are matched exactly.
@@ -58,11 +55,7 @@ func SettingAt(path string) string {
 	found := ""
 	for i := range catalog {
 		r := &catalog[i]
-		paths := [][]string{r.path}
-		for _, f := range r.former {
-			paths = append(paths, f.path)
-		}
-		for _, p := range paths {
+		for _, p := range r.paths(Platform) {
 			switch whole := strings.Join(p, "."); {
 			case whole == path:
 				return r.id

@@ -71,7 +71,7 @@ func (p Proposal) Unapproved() bool {
 func (p Proposal) AwaitsApproval() bool { return p.Status == Pending && p.Unapproved() && !p.Outdated }
 
 // lifetime returns how long a proposal of the owner can be applied under a company's rule.
-func lifetime(rule access.ApprovalRule, o Owner) time.Duration {
+func lifetime(rule access.ApprovalRule, o access.Actor) time.Duration {
 	if rule.On() && o.Kind.Automated() {
 		return ApprovalLifetime
 	}

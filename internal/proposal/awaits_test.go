@@ -12,7 +12,7 @@ import (
 func TestProposal_AwaitsApproval(t *testing.T) {
 	t.Parallel()
 	risky := proposal.Proposal{Status: proposal.Pending, Rule: access.ApproveRisky, Impact: proposal.High,
-		Owner: proposal.Owner{Kind: access.APIKey}}
+		Owner: access.Actor{Kind: access.APIKey}}
 	with := func(edit func(*proposal.Proposal)) proposal.Proposal {
 		p := risky
 		edit(&p)

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // review is what the descriptions of the three propose operations end with.
@@ -127,19 +128,11 @@ func once(r *operation.Rules, changes []ChangeArg) {
 }
 
 func asChanges(args []ChangeArg) []policy.Change {
-	changes := make([]policy.Change, len(args))
-	for i, a := range args {
-		changes[i] = policy.Change(a)
-	}
-	return changes
+	return slice.Map(args, func(a ChangeArg) policy.Change { return policy.Change(a) })
 }
 
 func asArgs(changes []policy.Change) []ChangeArg {
-	args := make([]ChangeArg, len(changes))
-	for i, c := range changes {
-		args[i] = ChangeArg(c)
-	}
-	return args
+	return slice.Map(changes, func(c policy.Change) ChangeArg { return ChangeArg(c) })
 }
 
 // ChangeArgs are the arguments of update_policy_settings.

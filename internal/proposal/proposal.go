@@ -17,6 +17,7 @@ package proposal
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -88,22 +89,10 @@ const (
 	High   Impact = "HIGH"
 )
 
-// Owner is who made a proposal: only the owner can apply it, and over the
-// network only the owner can read it (contract 5.6).
-type Owner struct {
-	Kind   access.Kind
-	ID     string // of the key, the connection or the user
-	UserID string // the person behind a connection
-	Name   string // for people; not part of who it is
-}
-
-func (o Owner) is(p access.Principal) bool {
-	return o.Kind == p.Kind && o.ID == p.ID && o.UserID == p.UserID
-}
-
-// Author is the owner as a revision names who saved it.
-func (o Owner) Author() policy.Author {
-	return policy.Author{Kind: string(o.Kind), ID: o.ID, Name: o.Name}
+// ownedBy reports whether a caller made the proposal: the owner alone can apply it, and over
+// the network the owner alone can read it (contract 5.6).
+func (p Proposal) ownedBy(who access.Principal) bool {
+	return p.Owner.Kind == who.Kind && p.Owner.ID == who.ID && p.Owner.UserID == who.UserID
 }
 
 // Field is one entry of the change list (contract 2.6).
@@ -151,8 +140,8 @@ type Proposal struct {
 	Next        Next
 	Renames     bool // Next.Name is not a name that the policy has already
 
-	Owner     Owner
-	Note      access.Note // why it was proposed, in the caller's words
+	Owner     access.Actor // without Prefix
+	Note      access.Note  // why it was proposed, in the caller's words
 	CreatedAt time.Time
 	ExpiresAt time.Time
 
@@ -184,7 +173,8 @@ func (p Proposal) Creates() bool { return p.Capability == CreatePolicy }
 // Moving ones are on their way to it. Impact rises with the devices and never falls.
 func (p Proposal) At(devices int) Proposal {
 	p.Devices, p.Summary = devices, summarize(p.Form, devices, p.Moving)
-	if ImpactOf(p.Capability, devices+p.Moving, highImpact(p.Fields)) == High {
+	high := slices.ContainsFunc(p.Fields, func(f Field) bool { return policy.HighImpact(f.Label) })
+	if ImpactOf(p.Capability, devices+p.Moving, high) == High {
 		p.Impact = High
 	}
 	return p

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // draftChanges drafts new values of settings of an existing policy.
@@ -130,7 +132,7 @@ func (s *Service) repeated(ctx context.Context, call operation.Call) (Proposal, 
 	if fault.CodeOf(err) == fault.NotFound {
 		return Proposal{}, false, nil
 	}
-	return p, err == nil && p.Owner.is(call.Principal), err
+	return p, err == nil && p.ownedBy(call.Principal), err
 }
 
 // changed is what changes make of a policy's document.
@@ -143,11 +145,7 @@ func changed(p policy.Policy, changes []policy.Change) ([]byte, []policy.Move, e
 }
 
 func fields(moves []policy.Move) []Field {
-	list := make([]Field, len(moves))
-	for i, m := range moves {
-		list[i] = Field{Label: m.Setting.Label, Value: m.To, PreviousValue: m.From}
-	}
-	return list
+	return slice.Map(moves, func(m policy.Move) Field { return Field{Label: m.Setting.Label, Value: m.To, PreviousValue: m.From} })
 }
 
 // connected is fault.Refused while the company has no enterprise.
@@ -185,7 +183,7 @@ func (s *Service) draft(call operation.Call, c Capability, p policy.Policy, move
 		ID: resource.NewProposalID(), CompanyID: p.CompanyID, CompanySlug: p.CompanySlug, Capability: c, Status: Pending, Impact: Normal,
 		Devices:  p.DeviceCount,
 		PolicyID: p.ID, TargetName: p.Name, BaseVersion: p.Version,
-		Owner:      Owner{Kind: caller.Kind, ID: caller.ID, UserID: caller.UserID, Name: caller.Name},
+		Owner:      access.Actor{Kind: caller.Kind, ID: caller.ID, UserID: caller.UserID, Name: caller.Name},
 		ProposeRef: call.IdempotencyRef, Note: call.Note,
 		Rule: caller.Settings.Controls.ApplyApproval, Warnings: policy.Warnings(moves), Fields: fields(moves),
 	}

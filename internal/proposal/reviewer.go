@@ -141,7 +141,7 @@ func (r Reviewer) Look(ctx context.Context, who access.Principal, id string) (Re
 	if err != nil {
 		return Review{}, err
 	}
-	v := Review{Listed: found, Mine: found.Owner.is(who)}
+	v := Review{Listed: found, Mine: found.ownedBy(who)}
 	v.Policy, err = r.Service.Policies.Policy(ctx, found.CompanyID, found.PolicyID)
 	if v.Gone = err == nil && v.Policy.Deleted; err != nil {
 		return Review{}, err
@@ -157,8 +157,7 @@ func (r Reviewer) Look(ctx context.Context, who access.Principal, id string) (Re
 	}
 	v.Others, v.Why = proposed.Others, reasons(found.Proposal, v.Policy.DeviceCount, proposed.Moves)
 	if v.Stale = v.Policy.Version != found.BaseVersion; v.Stale {
-		v.Since, err = policy.Compare(v.Policy.Type, base, policy.Revision{Name: v.Policy.Name, Document: v.Policy.Document,
-			Description: v.Policy.Description, Labels: v.Policy.Labels, Group: v.Policy.Group})
+		v.Since, err = policy.Compare(v.Policy.Type, base, v.Policy.Revision())
 	}
 	return v, err
 }

@@ -71,7 +71,7 @@ func (s *Service) Read(ctx context.Context, p access.Principal, id string) (Prop
 
 func (s *Service) own(ctx context.Context, p access.Principal, id string, find finder) (Proposal, error) {
 	found, err := s.visible(ctx, p, id, find)
-	if err == nil && !found.Owner.is(p) {
+	if err == nil && !found.ownedBy(p) {
 		return Proposal{}, notFound()
 	}
 	return found, err

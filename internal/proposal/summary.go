@@ -2,11 +2,11 @@ package proposal
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // spelledOut is how many settings a summary names before it counts them.
@@ -70,11 +70,7 @@ func settings(moves []policy.Move) string {
 	if len(moves) > spelledOut {
 		return fmt.Sprintf("changes %d settings", len(moves))
 	}
-	named := make([]string, len(moves))
-	for i, m := range moves {
-		named[i] = m.Setting.Label + " to " + m.To
-	}
-	return "sets " + phrase.List(named)
+	return "sets " + phrase.List(slice.Map(moves, func(m policy.Move) string { return m.Setting.Label + " to " + m.To }))
 }
 
 // warnings are the consequences that a list of settings does not show.
@@ -144,11 +140,6 @@ func ImpactOf(c Capability, devices int, changesHighImpact bool) Impact {
 		return High
 	}
 	return Normal
-}
-
-// highImpact reports whether a change list has a high-impact setting.
-func highImpact(fields []Field) bool {
-	return slices.ContainsFunc(fields, func(f Field) bool { return policy.HighImpact(f.Label) })
 }
 
 // reasons says in plain words what makes a proposal's impact HIGH.

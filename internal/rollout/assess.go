@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/phrase"
 )
 
 // The rules by which a rollout goes on and pauses (docs/how-to/agent-versions.md).
@@ -120,12 +122,10 @@ func upto(places []int64, percent int) int64 {
 	return places[(len(places)*percent+99)/100-1]
 }
 
-// Proved reports whether enough of the present ring are in touch on the version.
-func (p Progress) Proved() bool { return p.Members > 0 && p.Updated >= p.needed() }
-
-// needed is 95 % of the ring, rounded down (of ten one may lie in a drawer), at least five devices, or all of a smaller ring.
-func (p Progress) needed() int {
-	return max(p.Members*95/100, min(minProved, p.Members))
+// Proved reports whether enough of the present ring are in touch on the version: 95 % of it, rounded down (of ten
+// one may lie in a drawer), at least five devices, or all of a smaller ring.
+func (p Progress) Proved() bool {
+	return p.Members > 0 && p.Updated >= max(p.Members*95/100, min(minProved, p.Members))
 }
 
 // Bad reports whether so many devices are lost that the rollout must pause.
@@ -181,12 +181,6 @@ func (p Progress) why() string {
 	slices.SortFunc(p.Lost, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.CompanySlug, b.CompanySlug), cmp.Compare(a.AssetID, b.AssetID))
 	})
-	var names []string
-	for _, m := range p.Lost[:min(len(p.Lost), maxNamed)] {
-		names = append(names, m.CompanySlug+"/"+m.AssetID)
-	}
-	if more := len(p.Lost) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
+	names := phrase.First(p.Lost, maxNamed, func(m Member) string { return m.CompanySlug + "/" + m.AssetID })
 	return fmt.Sprintf("%d of %d devices that began have no contact, or went back: %s", len(p.Lost), p.Began, strings.Join(names, ", "))
 }

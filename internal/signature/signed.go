@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Signed is a document with a person's signature and, where the service accepted the
@@ -194,11 +196,7 @@ func NewTrustedKey(credential string, publicKey []byte, user Person, email strin
 
 // ServiceKeys writes the service's public keys as a Trust has them.
 func ServiceKeys(keys []ed25519.PublicKey) []string {
-	all := []string{}
-	for _, key := range keys {
-		all = append(all, encode(key))
-	}
-	return all
+	return slice.Map(keys, func(key ed25519.PublicKey) string { return encode(key) })
 }
 
 // Export writes the trust as a file for people to keep.

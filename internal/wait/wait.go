@@ -1,4 +1,4 @@
-// Package wait waits until a time has passed or a context has ended, and does work again and again.
+// Package wait waits until a time has passed or a context has ended, does work again and again, and wakes who does it.
 package wait
 
 import (
@@ -15,5 +15,13 @@ func For(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-timer.C:
 		return true
+	}
+}
+
+// Wake sends to a buffered channel unless it is full: what waits in it wakes the receiver as well. It never blocks.
+func Wake(signals chan<- struct{}) {
+	select {
+	case signals <- struct{}{}:
+	default:
 	}
 }

@@ -58,12 +58,7 @@ func NewRunner(c Config) *Runner {
 }
 
 // Wake has the runner look at once. It does not block.
-func (r *Runner) Wake([]string) {
-	select {
-	case r.woken <- struct{}{}:
-	default:
-	}
-}
+func (r *Runner) Wake([]string) { wait.Wake(r.woken) }
 
 // Run works until the context ends, and returns when what was begun has ended.
 func (r *Runner) Run(ctx context.Context) error {

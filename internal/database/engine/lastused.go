@@ -56,10 +56,7 @@ func (t *LastUsed) Note(id string, at int64) {
 	}
 	t.notes[id] = max(t.notes[id], at)
 	if len(t.notes) >= flushMost {
-		select {
-		case t.full <- struct{}{}:
-		default:
-		}
+		wait.Wake(t.full)
 	}
 }
 

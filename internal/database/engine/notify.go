@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // maxPending bounds the ids that wait to be sent to other replicas. One more,
@@ -55,10 +57,7 @@ func (db *DB) Notify(topic string, ids ...string) {
 			w.pending[topic][id] = struct{}{}
 		}
 	}
-	select {
-	case w.signal <- struct{}{}:
-	default:
-	}
+	wait.Wake(w.signal)
 }
 
 // Listen has wake called with the ids of a topic's hints, from several

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // Times of wake streams.
@@ -160,12 +161,7 @@ func (s *stream) hint() {
 }
 
 // signal has the stream's goroutine look what there is to do.
-func (s *stream) signal() {
-	select {
-	case s.signals <- struct{}{}:
-	default: // it has yet to look
-	}
-}
+func (s *stream) signal() { wait.Wake(s.signals) }
 
 // end makes the stream's goroutine return. The phase is set before the signal, so
 // a signal that was queued already is enough.

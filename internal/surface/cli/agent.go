@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/rollout"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // AgentCommands bring versions of the agent to the devices of all companies.
@@ -150,8 +151,8 @@ type troubleView struct {
 
 func viewRollout(r rollout.Rollout, p rollout.Progress) rolloutView {
 	return rolloutView{Version: r.Version, State: r.State, Reason: r.Reason, Percent: r.Ring, Goal: r.Goal,
-		Devices: p.Devices, Ring: p.Members, Updated: p.Updated, Began: p.Began, Failed: views(p.Failed, viewTrouble),
-		Lost:    views(p.Lost, viewTrouble),
+		Devices: p.Devices, Ring: p.Members, Updated: p.Updated, Began: p.Began, Failed: slice.Map(p.Failed, viewTrouble),
+		Lost:    slice.Map(p.Lost, viewTrouble),
 		BeganAt: operation.TimestampOf(r.BeganAt)}
 }
 
@@ -176,7 +177,7 @@ func (c *AgentList) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		view := agentView{Releases: views(releases, viewRelease), Rollouts: []rolloutView{}}
+		view := agentView{Releases: slice.Map(releases, viewRelease), Rollouts: []rolloutView{}}
 		rollouts, err := admin.Rollouts.Rollouts(ctx)
 		if err != nil {
 			return answer{}, err

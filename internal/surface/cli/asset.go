@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // AssetCommands manage the inventory.
@@ -106,7 +107,7 @@ func (c *AssetList) Run(env *Env) error {
 			args.Policy = under.ID
 		}
 		assets, err := admin.match(ctx, owner, args, deref(c.Limit))
-		return answer{views(assets, asset.Asset.Public), func(w io.Writer) { listAssets(w, owner, assets) }}, err
+		return answer{slice.Map(assets, asset.Asset.Public), func(w io.Writer) { listAssets(w, owner, assets) }}, err
 	})
 }
 

@@ -39,6 +39,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 	"github.com/musterhq/muster/internal/rollout"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/webhook"
 )
 
@@ -171,21 +172,12 @@ func answerf(view any, format string, args ...any) answer {
 
 // list is the answer that prints things: as JSON, the view of each; as text, a table.
 func list[T, V any](things []T, view func(T) V, header []string, cells func(T) []string) answer {
-	return answer{views(things, view), func(w io.Writer) {
+	return answer{slice.Map(things, view), func(w io.Writer) {
 		row(w, header...)
 		for _, thing := range things {
 			row(w, cells(thing)...)
 		}
 	}}
-}
-
-// views are the views of things; never nil.
-func views[T, V any](things []T, view func(T) V) []V {
-	all := make([]V, len(things))
-	for i, thing := range things {
-		all[i] = view(thing)
-	}
-	return all
 }
 
 // missing turns fault.NotFound into an error that names the list command to use. kind is the name of a

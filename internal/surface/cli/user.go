@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // UserCommands manage the people who sign in to the portal.
@@ -162,7 +163,7 @@ func (c oneUser) change(env *Env, sentence string, gone bool, work func(people a
 			return answerf(viewUser(owner.Slug, u), sentence+".\n", u.Email), missing(err, owner.Slug, "user", c.User)
 		}
 		live, err := admin.keys(env).LiveOf(ctx, u)
-		view := goneView{viewUser(owner.Slug, u), views(live, func(k apikey.Key) string { return k.ID })}
+		view := goneView{viewUser(owner.Slug, u), slice.Map(live, func(k apikey.Key) string { return k.ID })}
 		return answer{view, func(w io.Writer) {
 			fmt.Fprintf(w, sentence+".\n", u.Email)
 			for _, k := range live {

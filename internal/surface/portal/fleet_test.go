@@ -62,7 +62,7 @@ func TestCommands_Open(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			if _, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: c.id,
 				Epoch: c.epoch, Type: c.kind,
-				State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}},
+				State: command.Prepared, CreatedAt: o.Now().Add(-c.ago), Actor: access.Actor{Kind: access.User, ID: "u", Name: "Ada"}},
 				nil); err != nil {
 				t.Fatal(err)
 			}

@@ -61,7 +61,7 @@ func forms() []form {
 		{pattern: "/account/sessions/{session}/end", goesOn: true, own: true, ready: func(d *desk) (string, url.Values) {
 			u, err := d.DB().UserByID(d.Context(), d.Company.ID, d.plain.User.ID)
 			d.check(err)
-			s := account.Session{ID: resource.NewID(), TokenHash: account.HashSessionToken(resource.NewID()), UserID: u.ID,
+			s := account.Session{ID: resource.NewID(), TokenHash: access.HashSecret(resource.NewID()), UserID: u.ID,
 				CompanyID: u.CompanyID, CreatedAt: d.Now(), SeenAt: d.Now(), PasswordHash: u.PasswordHash}
 			d.check(d.DB().CreateSession(d.Context(), s))
 			return "/account/sessions/" + s.ID + "/end", url.Values{}

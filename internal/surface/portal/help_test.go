@@ -41,14 +41,14 @@ func TestHelp_OnPagesAndInTheDescription(t *testing.T) {
 		}
 	}
 	permissions, gates, people, settings := map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}
-	for _, p := range access.All.Each() {
+	for _, p := range access.Each(access.All) {
 		permissions[p.String()] = p.Help()
 	}
 	for _, g := range access.Gates() {
 		gates[string(g)] = g.Help()
 	}
 	all, _ := account.Admin.Rights()
-	for _, r := range all.Each() {
+	for _, r := range access.Each(all) {
 		people[r.Names()[0]] = r.Help()
 	}
 	for _, r := range account.Roles() {

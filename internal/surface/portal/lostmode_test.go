@@ -35,7 +35,7 @@ func TestDevice_SaysHowItStands(t *testing.T) {
 	begin := func(kind command.Type, s command.State) command.Command {
 		c, begun, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
 			Epoch: a.Device.Epoch, Type: kind,
-			State: s, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.User, ID: "u1", Name: "Ada"},
+			State: s, CreatedAt: o.Now(), Actor: access.Actor{Kind: access.User, ID: "u1", Name: "Ada"},
 			Note: access.Note{Reason: "left in a <train>"}}, nil)
 		if err != nil || !begun {
 			t.Fatalf("%s: %t, %v", kind, begun, err)

@@ -103,7 +103,7 @@ func (o *office) mixedFleet(t *testing.T) {
 			_, _, err = o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
 				Epoch: a.Device.Epoch, Type: command.Lock,
 				State: command.Prepared, CreatedAt: o.Now().Add(-time.Duration(n) * 10 * time.Minute),
-				Actor: command.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil)
+				Actor: access.Actor{Kind: access.User, ID: "u", Name: "Ada"}}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -215,7 +215,7 @@ func TestEscape_HostileText(t *testing.T) {
 		}
 		c, _, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
 			Epoch: a.Device.Epoch, Type: command.Lock,
-			State: command.Prepared, CreatedAt: o.Now(), Actor: command.Actor{Kind: access.APIKey, ID: "key", Prefix: text, Name: text}},
+			State: command.Prepared, CreatedAt: o.Now(), Actor: access.Actor{Kind: access.APIKey, ID: "key", Prefix: text, Name: text}},
 			nil)
 		if err != nil {
 			t.Fatal(err)

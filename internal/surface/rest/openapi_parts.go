@@ -118,10 +118,10 @@ type term struct{ Name, Help string }
 func terms() []termGroup {
 	rights, _ := account.Admin.Rights()
 	return []termGroup{
-		group("Permissions of keys and AI clients", access.All.Each(), access.Permission.String, access.Permission.Help),
+		group("Permissions of keys and AI clients", access.Each(access.All), access.Permission.String, access.Permission.Help),
 		group("Settings of the company", access.Gates(), func(g access.Gate) string { return string(g) }, access.Gate.Help),
 		group("Roles of people", account.Roles(), func(r account.Role) string { return string(r) }, account.Role.Help),
-		group("Rights of people", rights.Each(), func(r account.Right) string { return r.Names()[0] }, account.Right.Help),
+		group("Rights of people", access.Each(rights), func(r account.Right) string { return r.Names()[0] }, account.Right.Help),
 		group("Settings of a policy", policy.Catalog(), func(s policy.Setting) string { return s.ID },
 			func(s policy.Setting) string { return s.Help }),
 	}

@@ -53,7 +53,7 @@ func (s Sessions) Person(r *http.Request) (Person, bool, error) {
 	if err != nil {
 		return Person{}, false, nil
 	}
-	session, user, principal, err := s.Store.SessionByToken(r.Context(), account.HashSessionToken(cookie.Value))
+	session, user, principal, err := s.Store.SessionByToken(r.Context(), access.HashSecret(cookie.Value))
 	if fault.CodeOf(err) == fault.NotFound {
 		return Person{}, false, nil
 	}

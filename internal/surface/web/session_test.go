@@ -20,7 +20,7 @@ type fullDisk struct {
 }
 
 // SessionByToken implements account.SessionStore.
-func (f fullDisk) SessionByToken(context.Context, account.SessionTokenHash) (account.Session, account.User, access.Principal, error) {
+func (f fullDisk) SessionByToken(context.Context, access.SecretHash) (account.Session, account.User, access.Principal, error) {
 	return f.session, account.User{ID: f.session.UserID}, access.Principal{}, nil
 }
 

@@ -119,7 +119,7 @@ func (e *Exchange) exchange(r *http.Request, requestID string) (any, error) {
 // make makes the key within what the person may do now, if the session goes on in which
 // they allowed it.
 func (e *Exchange) make(r *http.Request, requestID string, allowed grant, over error) (any, error) {
-	var hash account.SessionTokenHash
+	var hash access.SecretHash
 	if n, err := hex.Decode(hash[:], []byte(allowed.Session)); err != nil || n != len(hash) {
 		return nil, over
 	}

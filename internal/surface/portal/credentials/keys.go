@@ -128,7 +128,7 @@ type lifetime struct {
 // choices are all permissions, grayed with the reason where the person may not
 // hand them out (contract 5.3).
 func choices(u account.User) (all []choice) {
-	for _, p := range access.All.Each() {
+	for _, p := range access.Each(access.All) {
 		c := choice{Permission: p}
 		switch err := u.MayGrant(p); {
 		case err == nil:

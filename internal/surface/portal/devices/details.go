@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -138,7 +139,7 @@ func stateOf(s command.State) (frame.Tone, string) {
 
 // sender is who sent a command: "api-key", its id and its prefix; a person, or
 // a connection, by name (contract 1.6).
-func sender(a command.Actor) (kind, name, detail string) {
+func sender(a access.Actor) (kind, name, detail string) {
 	switch a.Kind {
 	case "API_KEY":
 		return "api-key", a.ID, a.Prefix

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -156,11 +157,7 @@ func (s *Section) veil(v *frame.Visit, results []job.Result) error {
 	if v.Principal.Policies == nil {
 		return nil
 	}
-	ids := make([]string, len(results))
-	for i, r := range results {
-		ids[i] = r.AssetID
-	}
-	seen, err := s.found(v, ids)
+	seen, err := s.found(v, slice.Map(results, func(r job.Result) string { return r.AssetID }))
 	for i, r := range results {
 		if !slices.ContainsFunc(seen, func(a asset.Asset) bool { return a.ID == r.AssetID }) {
 			results[i].AssetID, results[i].Name, results[i].Outcome = "", "A device that you may not see", ""

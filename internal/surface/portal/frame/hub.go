@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // Limits of live streams.
@@ -145,10 +146,7 @@ func (s *stream) tell(topics ...string) {
 		}
 	}
 	if len(s.pending) > 0 {
-		select {
-		case s.signal <- struct{}{}:
-		default:
-		}
+		wait.Wake(s.signal)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
@@ -85,7 +86,7 @@ func (f userForm) ticked() string {
 // rights are all rights, one by one.
 func rights() []account.Right {
 	admin, _ := account.Admin.Rights()
-	return admin.Each()
+	return access.Each(admin)
 }
 
 func stateOf(u account.User) (frame.Tone, string) {
