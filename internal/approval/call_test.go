@@ -114,8 +114,9 @@ func TestDocument_IsBoundToEverything(t *testing.T) {
 	base := func() (approval.Authorization, approval.Seen, signature.Head) {
 		a := approval.Authorization{ID: "i", CreatedAt: at(0),
 			Call: approval.Call{CompanyID: "c", AssetID: "d", Epoch: 1, Command: "CHANGE_POLICY",
-				Digest: "x", Caller: approval.Caller{Actor: access.Actor{Kind: access.APIKey, ID: "k", Prefix: "p", Name: "n", UserID: "u"}},
-				Move: approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
+				Digest: "x",
+				Caller: approval.Caller{Actor: access.Actor{Kind: access.APIKey, ID: "k", Prefix: "p", Name: "n", UserID: "u"}},
+				Move:   approval.Move{From: approval.Policy{ID: "f", Version: 1}, To: approval.Policy{ID: "t", Version: 2}}}}
 		s := approval.Seen{Company: "acme",
 			Device: asset.Asset{ID: "d", Identification: "Phone", Specifications: map[string]string{"serialNumber": "S1", "model": "M1"},
 				CustomData: map[string]string{"user": "Uma", "userEmail": "uma@acme.test"},

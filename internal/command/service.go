@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
@@ -110,9 +109,9 @@ func (s *Service) intent(call operation.Call, t Type, a asset.Asset, policyID st
 	c := Command{
 		ID: resource.NewIDAt(now), CompanyID: a.CompanyID, AssetID: a.ID, AssetName: a.Identification, Epoch: a.Device.Epoch,
 		Type: t, State: Prepared, CreatedAt: now, PolicyID: policyID, IdempotencyRef: call.IdempotencyRef, Note: call.Note,
-		DevicesPerDay: call.Principal.DevicesPerDay,
-		Actor:         access.Actor{Kind: call.Principal.Kind, ID: call.Principal.ID, Prefix: call.Principal.Prefix, Name: call.Principal.Name},
+		DevicesPerDay: call.Principal.DevicesPerDay, Actor: call.Principal.Actor(),
 	}
+	c.Actor.UserID = ""
 	if life := t.Lifetime(a.Device.Management); life > 0 {
 		c.Deadline = now.Add(life)
 	}

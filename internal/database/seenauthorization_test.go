@@ -21,7 +21,8 @@ func TestSeenAuthorization(t *testing.T) {
 		phone, ada := f.fleet(1)[0], f.person("Ada", true)
 		from, to := f.policy(phone.Device.PolicyID), f.newPolicy("New")
 		ask := func(c command.Command, userID string) string {
-			c.Actor.Kind, c.Ask.Caller = access.Connection, approval.Caller{Actor: access.Actor{Kind: access.Connection, ID: "k1", UserID: userID}}
+			c.Actor.Kind = access.Connection
+			c.Ask.Caller.Actor = access.Actor{Kind: access.Connection, ID: "k1", UserID: userID}
 			return f.refusal(f.db, c).ID
 		}
 		move := f.moving(phone, from, to)
