@@ -119,7 +119,7 @@ func scanAny(r row, n int) ([]any, error) {
 const keepJobResults = `UPDATE job_devices SET state = m.state, outcome = m.outcome
 	FROM commands m JOIN jobs j ON j.company_id = m.company_id AND j.id = substr(m.idempotency_ref, 5, 26)
 	WHERE m.company_id = ? AND m.asset_id = ? AND m.idempotency_ref LIKE 'job:%' AND m.state <> 'SUCCESS'
-	AND job_devices.job_id = j.id AND m.idempotency_ref = 'job:' || j.id || ':' || job_devices.asset_id`
+	AND job_devices.job_id = j.id AND job_devices.asset_id = substr(m.idempotency_ref, 32)`
 
 // deleteAll deletes locked assets with all that is known of them. The rows of agent_devices and
 // device_names stay without an asset: by them, a device that comes back is told that it was ended,

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 54; programs from 50 may write.
+-- Schema 55; programs from 50 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -547,6 +547,7 @@ CREATE TABLE job_devices (
     outcome TEXT NOT NULL, merged_into TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (job_id, n)
 ) WITHOUT ROWID;
+CREATE INDEX job_devices_asset ON job_devices (job_id, asset_id);
 CREATE INDEX job_devices_state ON job_devices (job_id, state, n);
 CREATE INDEX job_devices_taken ON job_devices (taken_at, job_id, n) WHERE state = 'IN_PROGRESS';
 CREATE TABLE jobs (

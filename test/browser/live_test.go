@@ -93,7 +93,7 @@ func TestDeviceList_WaitsForTickedBoxes(t *testing.T) {
 	if first == "row-"+oldest.AssetID {
 		oldest = devices[1]
 	}
-	tab.Eval(`(document.querySelector("input[name=id]").checked = true,
+	tab.Eval(`(document.querySelector("input[name=id]").checked = document.querySelector("[data-all]").checked = true,
 		window.told = new EventSource("/live?on=assets"), window.told.onmessage = () => { document.body.dataset.told = "yes"; }, "")`)
 	tab.Waits("window.told.readyState === EventSource.OPEN")
 	returns(tenant, oldest)

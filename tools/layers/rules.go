@@ -20,9 +20,8 @@ func layers() []layer {
 		{"leaf", "leaf", []string{
 			"internal/signature", "internal/client", "internal/fault", "internal/validate", "internal/resource", "internal/agent/protocol",
 			"internal/agent/release", "internal/apk", "internal/config",
-			"internal/outbound", "internal/script", "internal/serviceaccount", "internal/phrase", "internal/slice", "internal/wait", "internal/durable",
-			"internal/outcome",
-			"internal/usb/adb", "internal/discovery",
+			"internal/outbound", "internal/script", "internal/serviceaccount", "internal/phrase", "internal/slice", "internal/wait",
+			"internal/durable", "internal/outcome", "internal/usb/adb", "internal/discovery",
 			"internal/passkey/virtual", // it imports nothing of Muster, and internal/client signs with it
 		}},
 		{"access", "leaf", []string{"internal/access"}},

@@ -246,7 +246,9 @@
   const fetchAnew = (id) => {
     const part = document.getElementById(id);
     if (!part || part.dataset.gone !== undefined) return;
-    if (part.querySelector("input[type=checkbox]:checked, " + onItsWay)) { fetchLater(id, 1000); return; }
+    if (part.querySelector("input[type=checkbox]:checked:not([data-all], [name=all]), " + onItsWay)) { fetchLater(id, 1000); return; }
+    clearTimeout(timers.get(id));
+    timers.delete(id);
     last.set(id, Date.now());
     const used = part.matches(":hover") || part.contains(document.activeElement);
     if (part.dataset.calm !== undefined && used) updateRows(part);
