@@ -47,7 +47,10 @@ func (c common) lock() (*os.File, error) {
 		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 		return nil, errors.Join(&busyError{pid}, file.Close())
 	}
-	return file, file.Truncate(0) // the process before may have been killed
+	if err := file.Truncate(0); err != nil { // the process before may have been killed
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // orAsk does something with the agent of the state directory; where one runs, it asks

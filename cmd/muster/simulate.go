@@ -121,7 +121,7 @@ func (c *simulateCommand) ownService(env *cli.Env, dir string, o *fleetsim.Optio
 	start := env.Now().Truncate(time.Millisecond)
 	o.Now = fleetsim.Clock(env.Now, start, c.Pace)
 	o.Say("Starting a service of its own …")
-	// With a tenth of the commands a minute for each key none has to wait.
+	// A key may send ten commands a minute. With a key for each ten commands none has to wait.
 	keys := (agents*(c.Commands+1))/10 + 1
 	simulated, err := startSimulatedService(env.Context, env.Err,
 		fleetsim.ServiceSettings{Dir: dir, Agents: agents, Keys: keys, Start: start.UnixMilli(), Pace: c.Pace})

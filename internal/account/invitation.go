@@ -12,7 +12,7 @@ import (
 // InvitationStore keeps invitations. Each method decides and records in one
 // transaction.
 type InvitationStore interface {
-	// Step returns a step, which stays; fault.NotFound if it is over.
+	// Step returns a step of a sign-in, and leaves it as it is; fault.NotFound if it is over.
 	Step(ctx context.Context, token access.SecretHash, kind PendingKind) (PendingSignIn, error)
 	// BeginInvitation replaces the user's invitations and returns the user;
 	// fault.Refused for one who has a way to sign in, or ever signed in, fault.NotFound without
@@ -53,7 +53,8 @@ type Invitations struct {
 	Mail func(token string) []byte
 }
 
-// Inviter made an invitation, and is the Data of its step. It ends with the right to invite.
+// Inviter made an invitation, which is kept as a PendingSignIn with the Inviter as its Data. The invitation is over
+// when the inviter may no longer invite.
 type Inviter struct {
 	ID   string `json:"id"` // of the user; empty: the invitation is from before it was kept
 	Name string `json:"by"`

@@ -18,8 +18,8 @@ import (
 // a colon, the bytes, a comma), in this order: the hash before, seq, id,
 // company, time in Unix milliseconds, actor's kind, id, user id, name and
 // prefix, action, target's kind, id and name, outcome, reference, changes as
-// JSON, request id, address, client. An entry with a proof has three more:
-// reason, ticket, proof.
+// JSON, request id, address, client. An entry with a reason, a ticket or a proof has
+// three more: reason, ticket, proof.
 func (e Entry) Digest(before string) string {
 	members := append([]string{before, strconv.FormatInt(e.Seq, 10)}, e.members()...)
 	if e.Proof != "" || e.Note != (access.Note{}) {
@@ -29,7 +29,7 @@ func (e Entry) Digest(before string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Statement is what an entry's proof is of: everything but its place in the chain.
+// Statement is what an entry's proof covers: everything but its place in the chain.
 func (e Entry) Statement() []byte {
 	return netstrings(append(append([]string{"muster activity entry 1"}, e.members()...), e.Note.Reason, e.Note.Ticket))
 }
@@ -81,8 +81,8 @@ type Head struct {
 	Sealed int64     `json:"-"`
 }
 
-// Statement is what the service signs. A head without ProvedFrom is from before there
-// were proofs, and was signed in the words of then.
+// Statement is what the service signs: lines with the format's name, company, first place, anchor, last place,
+// hash and, in format 2, ProvedFrom. A head without ProvedFrom is from before there were proofs: it has format 1.
 func (h Head) Statement() []byte {
 	lines := []string{"muster activity chain 1", h.CompanyID, strconv.FormatInt(h.First, 10), h.Anchor,
 		strconv.FormatInt(h.Last, 10), h.Hash}
@@ -109,7 +109,8 @@ func (h *Head) DemandProofs(fresh []Entry) {
 	if h.ProvedFrom > 0 {
 		return
 	}
-	if h.ProvedFrom = 1; h.Signature == "" {
+	h.ProvedFrom = 1
+	if h.Signature == "" {
 		return
 	}
 	h.ProvedFrom = h.Last + 1
@@ -152,7 +153,7 @@ type Seal struct {
 	// asks once it has locked the head.
 	Check func(Head) error
 	Sign  func(statement []byte) []byte
-	// Doubt, if not nil, gets each entry that is given a place.
+	// Doubt, if not nil, is called with each entry that is given a place, to report one that lacks its proof.
 	Doubt func(Head, Entry)
 }
 

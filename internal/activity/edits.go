@@ -1,8 +1,9 @@
 package activity
 
-// editClauses say what people changed of what they say of an asset.
+// editClauses describe an edit of an asset's name, tags, user and custom data, a clause for each change. Other
+// custom data is mentioned only if nothing else changed.
 func (e Entry) editClauses() (all []clause) {
-	custom := ""
+	custom := false
 	for _, change := range e.Changes {
 		switch {
 		case change.Field == "identification":
@@ -16,10 +17,10 @@ func (e Entry) editClauses() (all []clause) {
 		case change.Field == "user":
 			all = append(all, clause{past: "assigned", base: "assign"}.name(e.target()).words(" to").name(change.After))
 		default:
-			custom = change.Field
+			custom = true
 		}
 	}
-	if custom != "" && len(all) == 0 {
+	if custom && len(all) == 0 {
 		all = append(all, clause{past: "changed", base: "change"}.words(" what is noted of").name(e.target()))
 	}
 	return all

@@ -9,12 +9,10 @@ import (
 	"github.com/musterhq/muster/internal/database/engine"
 )
 
-// A write whose context has a permit is committed only if the permit still stands: the
-// version of the company's controls is the one that the caller was let in by, and their
-// key, token or session has not run out. That holds for every write of db.write and
-// db.statement, without a word of the store that makes it. What is relaxed is not bound:
-// budgets, last-seen times and leases count whatever their caller may do since. Where a
-// write is bound by something else, it says so: see access.Settling.
+// An access.Permit names the version of the company's controls under which a request was admitted. Every transaction of
+// db.write and db.statement checks before its commit that the version is the same, and that the caller's key, token or
+// session has not run out; else it writes nothing and fails with access.ErrMoved. The stores need no code for that. Not
+// checked are relaxed writes (budgets, last-seen times, leases), and those under access.Settling.
 
 // permitted runs a write. If the permit has moved, but the caller may do exactly what they
 // could before, it runs once more; else the error is access.ErrMoved.
@@ -57,7 +55,7 @@ func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error 
 		}
 		known[caller.CompanyID] = now
 	}
-	if now != permit.Caller().Version { // which another write under the permit may have raised
+	if now != permit.Caller().Version { // it is read again: an earlier write of the request may have raised it
 		return access.ErrMoved
 	}
 	return nil
@@ -80,7 +78,8 @@ func (t *tx) raises(companyID string) {
 
 // conclude is the last step of a transaction, after everything that may have waited for
 // others: it raises the versions of controls, and refuses what the permit does not allow
-// any more. It returns the version to which it raised that of the permit's company.
+// any more. It returns the version to which it raised that of the permit's company: if that is not the next one, the
+// controls have changed since the caller was let in.
 func (db *DB) conclude(ctx context.Context, t *tx) (version int64, err error) {
 	permit := access.PermitOf(ctx)
 	if permit != nil && permit.Caller().Ended(db.now()) {

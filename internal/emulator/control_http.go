@@ -186,8 +186,8 @@ func (e *Emulator) controlMessages(r *http.Request) (any, error) {
 		return nil, invalid("after must be a number")
 	}
 	waitMS, err := parseNumber(query.Get("waitMs"))
-	if err != nil || waitMS < 0 || time.Duration(waitMS)*time.Millisecond > maxMessageWait {
-		return nil, invalid("waitMs must be a number from 0 to %d", maxMessageWait/time.Millisecond)
+	if err != nil || waitMS < 0 || waitMS > maxMessageWait.Milliseconds() {
+		return nil, invalid("waitMs must be a number from 0 to %d", maxMessageWait.Milliseconds())
 	}
 	messages := e.PushMessages(r.Context(), after, query.Get("token"), time.Duration(waitMS)*time.Millisecond)
 	return map[string]any{"messages": messages}, nil

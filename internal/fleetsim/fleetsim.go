@@ -26,7 +26,8 @@ import (
 )
 
 // Load is what the devices do, and which faults they have, as flags of a command
-// line. Shares are between 0 and 1. Half of the lost requests are lost on the way there.
+// line. Shares are between 0 and 1. Half of the lost requests are lost on the way there. A session is about as
+// long as an absence.
 type Load struct {
 	Commands int           `name:"commands" default:"3" help:"Commands for each agent. Default: ${default}."`
 	Duration time.Duration `name:"duration" default:"0s" help:"Time over which the commands are sent; 0: as fast as can be."`
@@ -34,14 +35,14 @@ type Load struct {
 	Patience time.Duration `name:"patience" default:"5m" help:"How long to wait for everything to settle. Default: ${default}."`
 
 	Offline    float64       `name:"offline" default:"0" help:"Share of an agent's sessions that end in an absence, 0 to 1."`
-	OfflineFor time.Duration `name:"offline-for" default:"5s" help:"How long an absence is, about. Default: ${default}."` // a session, too
+	OfflineFor time.Duration `name:"offline-for" default:"5s" help:"How long an absence is, about. Default: ${default}."`
 	Skew       time.Duration `name:"skew" default:"0s" help:"Clocks are off by up to this, either way."`
 	Lost       float64       `name:"lost" default:"0" help:"Share of requests that are lost on the way there or back, 0 to 1."`
 	Duplicated float64       `name:"duplicated" default:"0" help:"Share of requests that arrive twice, 0 to 1."`
 	Crashes    float64       `name:"crashes" default:"0" help:"Share of the agents' durable steps before which the agent dies, 0 to 1."`
 	Endings    float64       `name:"endings" default:"0" help:"Share of devices that are wiped or relinquished in the end, 0 to 1."`
 	Seed       uint64        `name:"seed" default:"1" help:"The same seed gives the same faults. Default: ${default}."`
-	Pace       float64       `name:"pace" default:"1" help:"How many times faster than real time the clock runs, at most 8; for a service of its own alone."` // 0: as fast
+	Pace       float64       `name:"pace" default:"1" help:"How many times faster than real time the clock runs, at most 8; for a service of its own alone."`
 }
 
 // Options are a run's load, and what it stands on.
@@ -50,7 +51,7 @@ type Options struct {
 	Load
 	Dir string // where devices keep their state
 
-	// Now is the clock of the devices, and of the service; Pace is its own.
+	// Now is the clock of the devices, and of the service. It runs Pace times faster than Clock.
 	Now func() time.Time
 	// Clock measures. Required, as Now is.
 	Clock func() time.Time
@@ -122,7 +123,8 @@ func newFleet(o Options) (*fleet, error) {
 	if len(o.Tokens) == 0 {
 		return nil, errors.New("no enrollment tokens: each agent needs one")
 	}
-	o.Patience, o.OfflineFor = cmp.Or(max(o.Patience, 0), 5*time.Minute), cmp.Or(max(o.OfflineFor, 0), 2*time.Second)
+	o.Patience = cmp.Or(max(o.Patience, 0), 5*time.Minute)
+	o.OfflineFor = cmp.Or(max(o.OfflineFor, 0), 2*time.Second)
 	f := &fleet{Options: o, http: newTransport(len(o.Tokens)), started: o.Clock(), refusals: map[string]int{}}
 	f.rest = &rest{fleet: f, client: &http.Client{Transport: f, Timeout: time.Minute}, keys: make(chan string, max(1, len(o.Keys)))}
 	for _, key := range o.Keys {
@@ -145,8 +147,8 @@ func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 	if len(f.Keys) == 0 { // nothing is sent, and verify looks at none
 		commands, devices = 0, 0
 	}
-	f.begin("Enrolling agents", agents, func() int64 { return int64(agents - f.settledIn()) })
-	err := f.await(ctx, "every agent is enrolled and has its policy", f.settledIn)
+	f.begin("Enrolling agents", agents, func() int64 { return int64(agents - f.notReady()) })
+	err := f.await(ctx, "every agent is enrolled and has its policy", f.notReady)
 	if errors.Is(err, errLate) { // the summary says how far it came
 		f.problem("%v", err)
 		return f.report(0)
@@ -170,8 +172,8 @@ func (f *fleet) drive(ctx context.Context, before int64, m *measured) Report {
 	return report
 }
 
-// settledIn counts the agents that are not yet enrolled, or have no policy.
-func (f *fleet) settledIn() (missing int) {
+// notReady counts the agents that are not yet enrolled, or have no policy.
+func (f *fleet) notReady() (missing int) {
 	for _, m := range f.members {
 		if !m.converged.Load() {
 			missing++

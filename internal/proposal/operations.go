@@ -66,7 +66,7 @@ func proposing[A any](r *operation.Registry, s *Service, o operation.Operation,
 	o.Created, o.Faults = true, []fault.Code{fault.NotFound, fault.Unsupported, fault.Refused}
 	operation.DefineExplained(r, writing(o), func(ctx context.Context, call operation.Call, a A) (View, error) {
 		p, err := propose(ctx, s, call, a, draft)
-		return s.view(p), err
+		return s.viewWithApproval(p), err
 	}, func(ctx context.Context, call operation.Call, a A) (operation.Forecast, error) {
 		made, err := draft(ctx, call, a)
 		return s.foreseePropose(ctx, made, err)
@@ -82,7 +82,7 @@ func writing(o operation.Operation) operation.Operation {
 
 func (s *Service) read(ctx context.Context, call operation.Call, a ReadArgs) (View, error) {
 	p, err := s.Read(ctx, call.Principal, a.ProposalID)
-	return s.view(p), err
+	return s.viewWithApproval(p), err
 }
 
 func (s *Service) apply(ctx context.Context, call operation.Call, a ApplyArgs) (View, error) {

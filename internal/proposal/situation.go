@@ -112,7 +112,7 @@ func (s *Service) ForeseeApply(ctx context.Context, p access.Principal, id, conf
 		}
 	}
 	f := found.forecast()
-	if a := s.view(found).Approval; a != nil {
+	if a := s.viewWithApproval(found).Approval; a != nil {
 		f.Approval = &operation.Approval{Required: true, State: string(a.State), URL: &a.URL, By: a.By, At: a.At, Reason: a.Reason}
 	}
 	if refused := s.refusal(now.Decide(), found); refused != nil {

@@ -39,7 +39,7 @@ type Result struct {
 	PortalURL   string `json:"portalUrl" doc:"The policy in the portal."`
 }
 
-// ApprovalView is what a person decided about a proposal.
+// ApprovalView is where the approval that a proposal needs stands.
 type ApprovalView struct {
 	Required bool                 `json:"required" doc:"True." example:"true"`
 	State    ApprovalState        `json:"state" enum:"WAITING|APPROVED|DECLINED" doc:"WAITING: ask a user who may edit the policy to open url; APPROVED: apply it; DECLINED: it has ended FAILED."`
@@ -49,8 +49,8 @@ type ApprovalView struct {
 	Reason   *string              `json:"reason,omitempty" doc:"Why it was declined, in that person's words; only where they gave a reason." example:"Not before the holidays."`
 }
 
-// view is View with where a person approves it.
-func (s *Service) view(p Proposal) View {
+// viewWithApproval is View with the approval that the proposal needs.
+func (s *Service) viewWithApproval(p Proposal) View {
 	v := p.View()
 	if !p.NeedsApproval() {
 		return v
@@ -81,7 +81,7 @@ func (p Proposal) View() View {
 
 // applied is the view with the policy as it now is.
 func (s *Service) applied(p Proposal) View {
-	v := s.view(p)
+	v := s.viewWithApproval(p)
 	v.Result = &Result{
 		PolicyID:    resource.Of(p.CompanySlug, resource.Policies, p.Next.PolicyID),
 		DisplayName: p.Next.Name, Version: p.Version, Message: message(p),

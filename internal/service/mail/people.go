@@ -69,19 +69,14 @@ func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, er
 	var passed []string
 	sent := false
 	for _, to := range o.people {
-		l := digest{to: to, items: o.due(to)}
-		follows := to.Position < o.head && len(to.Follows()) > 0
-		if follows && !o.read.Before(to.NextAt) {
-			if l.news, err = s.Store.News(ctx, attention.NewsQuery{CompanyID: o.id, After: to.Position, Upto: o.head,
-				Since: o.read.Add(-attention.MailedFor),
-				Types: to.Follows(), See: to.Sight()}); err != nil {
-				return false, err
-			}
-			follows = len(l.news) > 0
+		news, pending, err := s.news(ctx, o, to)
+		if err != nil {
+			return false, err
 		}
+		l := digest{to: to, items: o.due(to), news: news}
 		switch {
 		case len(l.items) == 0 && !l.settled(o.read):
-			if to.Position < o.head && !follows {
+			if to.Position < o.head && !pending { // none of the events up to the head is for this user
 				passed = append(passed, to.UserID)
 			}
 		case sent && s.Now().Sub(o.read) > stale:
@@ -94,6 +89,20 @@ func (s *Sender) company(ctx context.Context, q attention.Query) (again bool, er
 		}
 	}
 	return false, s.Store.MailPassed(ctx, o.id, passed, o.head)
+}
+
+// news are the events that a user follows and had no mail about. They are pending, and the user's position stays before
+// them, if there are some, or if it is too early to look.
+func (s *Sender) news(ctx context.Context, o state, to attention.Recipient) (news []attention.News, pending bool, err error) {
+	if to.Position >= o.head || len(to.Follows()) == 0 {
+		return nil, false, nil
+	}
+	if o.read.Before(to.NextAt) {
+		return nil, true, nil
+	}
+	news, err = s.Store.News(ctx, attention.NewsQuery{CompanyID: o.id, After: to.Position, Upto: o.head,
+		Since: o.read.Add(-attention.MailedFor), Types: to.Follows(), See: to.Sight()})
+	return news, len(news) > 0, err
 }
 
 // due are the items that a user gets mail about now and had none yet: those that the user

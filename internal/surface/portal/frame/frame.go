@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -23,8 +22,8 @@ type Frame struct {
 	// Own are operations that the portal alone has.
 	Own    *operation.Registry
 	Kernel *operation.Kernel
-	// Stands returns access.ErrMoved if the permit of the context no longer stands; nil:
-	// it is not asked. A form that changed nothing is decided about once more.
+	// Stands returns access.ErrMoved if what the caller may do has changed since the request was let in (access.Permit): a
+	// form that has changed nothing is then served once more from the start. nil: it is not asked.
 	Stands    func(ctx context.Context) error
 	Companies company.Store
 	Users     account.UserStore
@@ -66,9 +65,9 @@ type Route struct {
 	// in milliseconds, which is then one of Visit.Numbers. Another value is refused: a page that left it out would
 	// say that it shows what was asked for.
 	Query map[string][]string
-	// DuringStop: what it changes goes on while changes in the portal are stopped.
+	// DuringStop: the route takes changes also while changes in the portal are stopped.
 	DuringStop bool
-	Proof      Proof            // that it takes of who the person is
+	Proof      Proof            // of who the person is, if it takes one
 	Guest      http.HandlerFunc // answers without a session; nil: sign in first
 	// Upload, if not nil, reads a form with files, which may be larger than others. It is
 	// called after the person was let in, and once: what it returns is Visit.Uploaded, also
@@ -115,30 +114,21 @@ func (f *Frame) missing(w http.ResponseWriter, r *http.Request) {
 	web.Answer(w, r, f.Log, http.StatusNotFound, web.Notice("Page not found", "Check the address, or start at "+f.PublicURL+".", ""))
 }
 
-// serve looks at what a visit may do, and serves the route.
+// serve serves a route, or refuses a visit: by right, address, stop, form, and a proof of who the person is, in this order.
 func (f *Frame) serve(v *Visit, route Route) (err error) {
-	if v.Company, err = f.Companies.CompanyByID(v.Context(), v.Principal.CompanyID); err == nil {
-		err = v.Require(route.Needs)
+	if v.Company, err = f.Companies.CompanyByID(v.Context(), v.Principal.CompanyID); err != nil {
+		return err
 	}
-	if _, malformed := url.ParseQuery(v.r.URL.RawQuery); err == nil && malformed != nil { // Query would leave out that filter
-		err = fault.Invalid("the address is malformed: open the page again").Because(malformed)
+	if err := v.Require(route.Needs); err != nil {
+		return err
 	}
-	if err == nil {
-		err = v.readQuery(route.Query)
+	if err := v.readQuery(route.Query); err != nil {
+		return err
 	}
-	method := v.r.Method
-	if err == nil && !route.DuringStop && method != http.MethodGet && method != http.MethodHead {
-		err = v.Running()
+	if err := v.admitChange(route); err != nil {
+		return err
 	}
-	if err == nil && method == http.MethodPost {
-		if err = v.receive(route); err == nil && !v.second {
-			err = v.stillIn()
-		}
-	}
-	unproved := false
-	if err == nil {
-		unproved, err = v.unproved(route.Proof)
-	}
+	unproved, err := v.unproved(route.Proof)
 	switch {
 	case err != nil:
 		return err
@@ -149,6 +139,24 @@ func (f *Frame) serve(v *Visit, route Route) (err error) {
 		return v.askProof(route.Proof)
 	}
 	return route.Serve(v)
+}
+
+// admitChange refuses what changes something while changes are stopped. Of a form it reads what was typed, and, unless
+// it is served once more, looks whether the person may still do what they could when they were let in.
+func (v *Visit) admitChange(route Route) error {
+	method := v.r.Method
+	if !route.DuringStop && method != http.MethodGet && method != http.MethodHead {
+		if err := v.Running(); err != nil {
+			return err
+		}
+	}
+	if method != http.MethodPost {
+		return nil
+	}
+	if err := v.receive(route); err != nil || v.second {
+		return err
+	}
+	return v.stillIn()
 }
 
 // broken answers when the session cannot even be read.

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"errors"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -18,6 +19,9 @@ func WrongQuery(text string) error { return fault.Invalid(text).Because(errQuery
 
 // readQuery checks the parameters of a route's Query, and reads their Numbers.
 func (v *Visit) readQuery(parameters map[string][]string) error {
+	if _, err := url.ParseQuery(v.r.URL.RawQuery); err != nil { // Query would leave out what is malformed
+		return fault.Invalid("the address is malformed: open the page again").Because(err)
+	}
 	v.Numbers = map[string]int64{}
 	for name, choices := range parameters {
 		text := v.Query().Get(name)
