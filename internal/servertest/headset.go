@@ -111,6 +111,10 @@ func (h *Headset) followProperties(set io.Reader) {
 		case "persist.muster.enrolled=0":
 			agent.end(true)
 			h.setProperty("debug.muster.agent", "ready")
+		case startedProperty + "=1": // a process that was killed may not have been waited for
+			agent.end(true)
+			enrollment.end(true)
+			h.setProperty(enrolledProperty, h.Properties()[enrolledProperty])
 		}
 	}
 }
@@ -133,11 +137,14 @@ func (h *Headset) Restart(change func() error) {
 		return nil
 	})
 	need(h.tb, change())
-	h.setProperty(enrolledProperty, h.Properties()[enrolledProperty])
+	h.setProperty(startedProperty, "1")
 }
 
-// enrolledProperty has init start and stop the agent.
-const enrolledProperty = "persist.muster.enrolled"
+// enrolledProperty has init start and stop the agent, startedProperty says that the device was switched on.
+const (
+	enrolledProperty = "persist.muster.enrolled"
+	startedProperty  = "sys.boot_completed"
+)
 
 // process is an agent that the system starts.
 type process struct {
