@@ -105,9 +105,7 @@ func (a *Agent) delivered(request protocol.CheckinRequest, answer protocol.Check
 	if request.Capabilities != nil {
 		a.confirmed = request.Capabilities
 	}
-	if err := a.updates.delivered(request.Update, answer.UpdateTold); err != nil {
-		return err
-	}
+	a.updates.delivered(request.Update, answer.UpdateTold)
 	a.troublesUnsent = a.troublesUnsent && request.Status == nil
 	a.report, a.location = nil, nil
 	holds := a.holds(began)

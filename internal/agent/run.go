@@ -42,7 +42,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer cancel()
 	a.gate.on = true
 	a.options.Log.InfoContext(ctx, "agent started", "version", a.options.Version)
-	network := a.network()
+	network, longest := a.network(), maxNext
+	if a.options.Trial {
+		longest = trialPause
+	}
 	for first := true; ; first = false {
 		next, err := a.Once(ctx)
 		if first && !errors.Is(err, ErrEnded) {
@@ -52,19 +55,16 @@ func (a *Agent) Run(ctx context.Context) error {
 		case errors.Is(err, ErrEnded) || errors.Is(err, ErrRestart) || ctx.Err() != nil:
 			return errors.Join(err, context.Cause(ctx))
 		case err != nil:
-			next = a.guarded(a.pace.failed(a.options.Now(), err, false), false)
-			if a.options.Trial {
-				next = min(next, trialPause)
-			}
+			next = min(a.guarded(a.pace.failed(a.options.Now(), err, false), false), longest)
 			hint(a.touched) // the service may have answered it nevertheless
 			a.options.Log.WarnContext(ctx, "cannot check in", "retryIn", next, "error", err)
 			a.pause(ctx, next, a.woken, &network)
-		case a.options.Trial:
+		case a.options.Trial && a.updates.now.Stage != began: // that it is in touch is written down
 			return ErrProved
 		default:
 			a.pace.answered()
 			hint(a.touched)
-			a.wait(ctx, a.guarded(jitter(next), true), a.woken)
+			a.wait(ctx, a.guarded(jitter(min(next, longest)), true), a.woken)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

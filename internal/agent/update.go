@@ -178,23 +178,26 @@ func (u *updates) state() protocol.UpdateState {
 // unsent reports whether the service lacks what the agent knows of an update.
 func (u *updates) unsent() bool { return !u.sent && u.state() != "" }
 
-// delivered notes that the service has answered a request.
-func (u *updates) delivered(sent, confirmed *protocol.UpdateReport) error {
+// delivered notes that the service has answered a request. What cannot be written down is noted at the next check-in.
+func (u *updates) delivered(sent, confirmed *protocol.UpdateReport) {
 	if sent == nil {
-		return nil
+		return
 	}
+	var err error
+	before := u.now
 	if sent.State == protocol.UpdateInstalled && u.now.Stage == began { // in touch: the new version stays
-		if err := u.end(protocol.UpdateInstalled, ""); err != nil {
-			return err
-		}
-		u.sent = true
+		err = u.end(protocol.UpdateInstalled, "")
 	}
-	if confirmed == nil || *confirmed != *sent || u.now.Stage != over {
-		return nil
+	if err == nil && confirmed != nil && *confirmed == *sent && u.now.Stage == over {
+		next := u.now
+		next.Delivered = true
+		err = u.to(next)
 	}
-	next := u.now
-	next.Delivered = true
-	return u.to(next)
+	u.sent = true
+	if err != nil {
+		u.now = before
+		u.agent.options.Log.Warn("cannot write down what the service has of an update", "error", err)
+	}
 }
 
 // shaForm is that of a SHA-256 in hexadecimal.

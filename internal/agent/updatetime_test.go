@@ -242,6 +242,79 @@ func TestUpdate_BeginningThatCannotBeNoted(t *testing.T) {
 	}
 }
 
+// confirms is a service that has each report of an update.
+type confirms struct {
+	*commandWorld
+	reports []protocol.UpdateState
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *confirms) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	response, err := c.commandWorld.RoundTrip(r)
+	if err != nil || !strings.HasSuffix(r.URL.Path, "/checkin") {
+		return response, err
+	}
+	var request protocol.CheckinRequest
+	var answer protocol.CheckinResponse
+	if err := errors.Join(json.Unmarshal(body, &request), json.NewDecoder(response.Body).Decode(&answer)); err != nil {
+		return nil, err
+	}
+	if answer.UpdateTold = request.Update; request.Update != nil {
+		c.reports = append(c.reports, request.Update.State)
+	}
+	text, err := json.Marshal(answer)
+	response.Body = io.NopCloser(bytes.NewReader(text))
+	return response, err
+}
+
+// That the service has the report of an update is noted at a later check-in if the disk is full. The agent checks in as usual
+// and does what it is told.
+func TestUpdate_DeliveryThatCannotBeNoted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		stage string
+		code  int64 // that runs; the update is to 2
+		state protocol.UpdateState
+	}{{"over", 1, protocol.UpdateFailed}, {"began", 2, protocol.UpdateInstalled}} {
+		w := &confirms{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")}
+		w.write("update.json", object{"stage": c.stage, "state": c.state, "want": protocol.Update{Version: "2", Code: 2}})
+		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Installer: installed{code: c.code},
+			Now: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.close(a)
+		note := filepath.Join(w.dir, "update.json") // no file can take a folder's place
+		if err := errors.Join(os.Remove(note), os.Mkdir(note, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		next, err := a.Once(t.Context())
+		if trace := strings.Join(w.trace, " "); err != nil || next < time.Minute || strings.Count(trace, "do:LAUNCH_APP") != 1 {
+			t.Errorf("%s, with a full disk: again after %s, %v: %s", c.stage, next, err, trace)
+		}
+		if err := os.Remove(note); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Once(t.Context()); err != nil {
+			t.Errorf("%s, when there is room again: %v", c.stage, err)
+		}
+		reported := len(w.reports)
+		if _, err := a.Once(t.Context()); err != nil {
+			t.Errorf("%s, afterwards: %v", c.stage, err)
+		}
+		text, err := os.ReadFile(note)
+		if err != nil || !strings.Contains(string(text), `"stage":"over","state":"`+string(c.state)+`"`) ||
+			!strings.Contains(string(text), `"told":true`) || reported < 2 || len(w.reports) != reported {
+			t.Errorf("%s: noted is %s, %v; reported: %q, %d of them before that was noted", c.stage, text, err, w.reports, reported)
+		}
+	}
+}
+
 // backAt is a service that is out of reach until a moment.
 type backAt struct {
 	http.RoundTripper
@@ -276,4 +349,34 @@ func TestTrial_ServiceComesBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A new version on trial goes on until it is written down that it is in touch: the version before it reads that.
+func TestTrial_EndsWhenItIsNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newUpdateWorld(t)
+		w.write("update.json", object{"stage": "began", "want": protocol.Update{Version: "2", Code: 2}})
+		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Trial: true,
+			Installer: installed{code: 2}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.close(a)
+		note := filepath.Join(w.dir, "update.json")
+		if err := errors.Join(os.Remove(note), os.Mkdir(note, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		began, full := time.Now(), 5*time.Minute
+		time.AfterFunc(full, func() {
+			if err := os.Remove(note); err != nil {
+				t.Error(err)
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = a.Run(ctx)
+		if took := time.Since(began); !errors.Is(err, agent.ErrProved) || took < full || took > full+time.Minute || !agent.Proved(w.dir) {
+			t.Errorf("it ended with %v after %s; in touch, as noted: %t", err, took, agent.Proved(w.dir))
+		}
+	})
 }
