@@ -168,15 +168,24 @@ final class Updates {
         return !reported && !state().isEmpty();
     }
 
-    /** delivered notes that the service has answered a request. */
-    void delivered(Object report, Fields acknowledged) throws IOException {
+    /** delivered notes that the service has answered a request. What cannot be written down is noted at the next check-in. */
+    void delivered(Object report, Fields acknowledged) {
         if (report == null) {
             return;
         }
-        Fields was = Fields.of(report);
+        Note before = note;
+        try {
+            answered(Fields.of(report), acknowledged);
+        } catch (IOException e) {
+            note = before;
+            agent.log.warn("cannot write down what the service has of an update", e);
+        }
+        reported = true;
+    }
+
+    private void answered(Fields was, Fields acknowledged) throws IOException {
         if (was.text("state").equals(INSTALLED) && note.is(BEGAN)) { // in touch: the new version stays
             end(INSTALLED, "");
-            reported = true;
         }
         if (acknowledged == null || !note.is(OVER)) {
             return;

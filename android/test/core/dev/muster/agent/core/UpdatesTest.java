@@ -248,6 +248,28 @@ public final class UpdatesTest {
         assertEquals(Collections.singletonList("2"), fixture.installed);
     }
 
+    /** That the service has the report of an update is noted at a later check-in if the disk is full. Commands are carried out. */
+    @Test
+    public void aDeliveryThatCannotBeNotedHoldsBackNothing() throws Exception {
+        Fixture fixture = new Fixture();
+        fixture.offers(2, program());
+        settle(fixture);
+        try (Agent agent = fixture.open()) {
+            File note = new File(fixture.directory, Store.UPDATE); // no file can take a folder's place
+            assertTrue(note.delete() && note.mkdir());
+            CheckIn.accept(agent, Collections.singletonList(fixture.order("k1", "c1", Command.LAUNCH)));
+            agent.once();
+            assertEquals(Entry.CONFIRMED, agent.journal.entry("c1").stage);
+            assertTrue(note.delete());
+            agent.once();
+            int reports = states(fixture).size();
+            agent.once();
+            assertEquals("it reports what was noted", reports, states(fixture).size());
+        }
+        Fields noted = new Store(fixture.directory).load(Store.UPDATE);
+        assertEquals("over installed true", noted.text("stage") + " " + noted.text("state") + " " + noted.flag("told"));
+    }
+
     /** An update that failed rests for a day. A time that a wrong clock has noted, which is farther away, holds back nothing. */
     @Test
     public void anUpdateThatFailedRestsForADay() throws Exception {
