@@ -72,7 +72,7 @@ public final class HttpTransport implements Transport {
     }
 
     /** ends closes a connection whose answer has not begun in time, however slowly something of it comes. */
-    private static TimerTask ends(final HttpURLConnection c) {
+    static TimerTask ends(final HttpURLConnection c) {
         return new TimerTask() {
             @Override
             public void run() {
@@ -81,11 +81,11 @@ public final class HttpTransport implements Transport {
         };
     }
 
-    /** close ends a connection. Android's client throws where it is closed by two threads. */
+    /** close ends a connection. Android's client throws where it is closed by two threads. What a task throws would end DEADLINES. */
     private static void close(HttpURLConnection c) {
         try {
             c.disconnect();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             // It is closed, or will be when it falls silent.
         }
     }

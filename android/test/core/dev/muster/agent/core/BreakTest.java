@@ -9,11 +9,15 @@ import static org.junit.Assert.assertTrue;
 import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.net.HttpURLConnection;
+import java.net.URL;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Timer;
+import java.util.TimerTask;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.Test;
@@ -60,6 +64,34 @@ public final class BreakTest {
         assertEquals(errors(fixture).toString(), 1, errors(fixture).size());
         assertTrue(errors(fixture).get(0), errors(fixture).get(0)
                 .startsWith("the wake stream broke: java.lang.IllegalStateException: closed by another thread at "));
+    }
+
+    /** A connection that breaks when its time is over does not end the timer that all requests share. */
+    @Test
+    public void aConnectionThatCannotBeEndedEndsNoTimer() throws Exception {
+        final Timer timer = new Timer(true);
+        timer.schedule(HttpTransport.ends(new HttpURLConnection(new URL("http://example.com")) {
+            @Override
+            public void disconnect() {
+                throw new NoSuchMethodError("close");
+            }
+
+            @Override
+            public boolean usingProxy() {
+                return false;
+            }
+
+            @Override
+            public void connect() {}
+        }), 0);
+        final CountDownLatch later = new CountDownLatch(1);
+        timer.schedule(new TimerTask() {
+            @Override
+            public void run() {
+                later.countDown();
+            }
+        }, 1);
+        assertTrue("the next request has its deadline", later.await(10, TimeUnit.SECONDS));
     }
 
     @Test
