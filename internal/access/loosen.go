@@ -64,13 +64,10 @@ func (n ControlName) ValueText(text string) string {
 
 // Wanted says what the change would do: change a control to a value, or resume changes.
 func (l Loosening) Wanted() string {
-	switch {
-	case l.Control != StopControl:
-		return "change “" + l.Control.Title() + "” to " + l.Control.ValueText(l.After)
-	case l.After == "OFF":
+	if l.Control == StopControl { // a stop can only be ended: see SetControl
 		return "resume changes"
 	}
-	return "resume changes in the portal"
+	return "change “" + l.Control.Title() + "” to " + l.Control.ValueText(l.After)
 }
 
 func wordOf(words map[string]string, text string) string { return cmp.Or(words[text], text) }
