@@ -28,7 +28,15 @@ func (p proof) unpack(root string) (v1.Config, error) {
 	if err := extract(archive, folder); err != nil {
 		return v1.Config{}, err
 	}
-	index, err := layout.ImageIndexFromPath(folder)
+	archived, err := layout.ImageIndexFromPath(folder)
+	if err != nil {
+		return v1.Config{}, err
+	}
+	named, err := archived.IndexManifest()
+	if err != nil {
+		return v1.Config{}, err
+	}
+	index, err := archived.ImageIndex(named.Manifests[0].Digest)
 	if err != nil {
 		return v1.Config{}, err
 	}

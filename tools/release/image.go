@@ -20,7 +20,7 @@ import (
 // imageUser is the user and group that the image runs as.
 const imageUser = 1000
 
-// image writes the OCI archive with an image for each architecture.
+// image writes the OCI archive of one image, muster:VERSION, for each architecture. podman load takes an archive of one only.
 func (r release) image(architectures []string) error {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range architectures {
@@ -29,16 +29,17 @@ func (r release) image(architectures []string) error {
 			return err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
-			Platform:    &v1.Platform{OS: "linux", Architecture: arch},
-			Annotations: map[string]string{"org.opencontainers.image.ref.name": plain(r.version)},
+			Platform: &v1.Platform{OS: "linux", Architecture: arch},
 		}})
 	}
+	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index,
+		Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": "muster:" + plain(r.version)}}})
 	folder, err := os.MkdirTemp("", "muster-image-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	if _, err := layout.Write(folder, index); err != nil {
+	if _, err := layout.Write(folder, named); err != nil {
 		return err
 	}
 	var all []entry

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"aead.dev/minisign"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // sample is a release of one small program. It is made twice; both are compared.
@@ -84,7 +85,8 @@ func TestRelease_SameBytesTwice(t *testing.T) {
 	rpmHolds(t, one)
 }
 
-// imageHolds checks the image's user, and that it is one for both architectures.
+// imageHolds checks the image's user, and that the archive has one image for both architectures, which has a name: what loads it
+// takes no archive of several, and chooses by the machine.
 func imageHolds(t *testing.T, path string) {
 	t.Helper()
 	packed, err := os.Open(path)
@@ -105,7 +107,8 @@ func imageHolds(t *testing.T, path string) {
 			continue
 		}
 		var found struct {
-			Config struct {
+			Manifests []v1.Descriptor
+			Config    struct {
 				User       string
 				Entrypoint []string
 			}
@@ -115,6 +118,10 @@ func imageHolds(t *testing.T, path string) {
 			if found.Config.User != "1000:1000" || found.Config.Entrypoint[0] != "/usr/bin/muster" {
 				t.Errorf("the image is configured as %+v", found)
 			}
+		}
+		if name := "org.opencontainers.image.ref.name"; header.Name == "index.json" && (len(found.Manifests) != 1 ||
+			!found.Manifests[0].MediaType.IsIndex() || found.Manifests[0].Annotations[name] != "muster:1.2.3.4.gabcdef0") {
+			t.Errorf("the archive has %+v, want an index named muster:1.2.3.4.gabcdef0", found.Manifests)
 		}
 	}
 	if configurations != 2 {
