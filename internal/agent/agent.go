@@ -221,7 +221,7 @@ const (
 	maxNext = time.Hour
 )
 
-// ErrSuperseded is returned while another device stands in the inventory as
+// ErrSuperseded is returned while another device is in the inventory as
 // this one. The device keeps its policy and its key, and goes on asking: a
 // person may set that right.
 var ErrSuperseded = errors.New("another device has enrolled as this one: merge the two in the service, or enroll this one again " +

@@ -40,7 +40,7 @@ const (
 // Remember is how long the ids of finished commands are kept.
 const Remember = 30 * 24 * time.Hour
 
-// Entry is one command in the journal, as it stands.
+// Entry is one command in the journal, in its latest stage.
 type Entry struct {
 	Command  protocol.Command  `json:"command"`
 	Stage    Stage             `json:"stage"`

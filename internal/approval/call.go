@@ -27,7 +27,7 @@ const (
 	KeepFor = 30 * 24 * time.Hour
 )
 
-// State is where an authorization stands: of one call of a key or connection that a person
+// State is the state of an authorization: of one call of a key or connection that a person
 // must authorize, which is for one device in one enrollment, one command with the same
 // arguments, and one caller.
 //

@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/outcome"
 )
 
-// State is where a command stands in the store.
+// State is the state of a command in the store.
 //
 //	(none) ──begin──► PREPARED ──accepted──► SENT ──device's word──► SUCCESS | ERROR
 //	                     │  │                                            ▲

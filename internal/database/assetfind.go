@@ -19,7 +19,7 @@ import (
 // few is how many assets are looked at one by one.
 const few = 10_000
 
-// place is where an asset stands in an order.
+// place is the position of an asset in an order.
 type place struct {
 	number int64 // of an order by time; -1: it has none, and comes last
 	text   string

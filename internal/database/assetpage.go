@@ -272,7 +272,7 @@ func compareAssets(o asset.Order, descending bool) func(a, b asset.Asset) int {
 	return func(a, b asset.Asset) int { return compare(placeOf(o, a), placeOf(o, b)) }
 }
 
-// placeOf is where an asset stands in an order.
+// placeOf is the position of an asset in an order.
 func placeOf(o asset.Order, a asset.Asset) place {
 	p := place{id: a.ID}
 	switch o {

@@ -41,7 +41,7 @@ func (db *DB) callMatter(ctx context.Context, t *tx, d approval.Decision) (m mat
 	return m, nil
 }
 
-// decideCall takes the step from WAITING.
+// decideCall approves or declines an authorization that is WAITING.
 func (db *DB) decideCall(ctx context.Context, t *tx, a approval.Authorization, d decided) error {
 	to, action := approval.Approved, activity.AuthorizationApproved
 	var more []activity.Change

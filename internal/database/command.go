@@ -104,7 +104,7 @@ func (db *DB) beginCommand(ctx context.Context, tx conn, c command.Command, held
 	return begun, err
 }
 
-// stands returns access.ErrMoved if the permit no longer stands, or says what changed that a
+// stands returns access.ErrMoved if the permit is no longer valid, or says what changed that a
 // move was compared with.
 func (db *DB) stands(ctx context.Context, tx conn, c command.Command, permit *access.Permit, move bool) error {
 	if err := db.compare(ctx, tx, permit); err != nil || !move {
@@ -167,7 +167,7 @@ func (db *DB) commandMoved(c command.Command) {
 	db.Notify(resource.Changes, resource.Change(c.CompanyID, "command", c.AssetID))
 }
 
-// Advance makes a step if the command is in one of its From states. Final states
+// Advance applies a transition if the command is in one of its From states. Final states
 // are never left, whatever From says.
 func (db *DB) Advance(ctx context.Context, id string, s command.Transition) (command.Command, bool, error) {
 	if s.Ends != nil {
@@ -184,8 +184,8 @@ func (db *DB) Advance(ctx context.Context, id string, s command.Transition) (com
 	return c, false, err
 }
 
-// advance makes a step with what goes with it, or returns engine.ErrNoRow if the command is
-// in none of the step's From states. Most successes are recorded in the command's row alone,
+// advance applies a transition with what goes with it, or returns engine.ErrNoRow if the command is
+// in none of its From states. Most successes are recorded in the command's row alone,
 // and are one statement.
 func (db *DB) advance(ctx context.Context, id string, s command.Transition) (taken command.Command, err error) {
 	if s.To != command.Failed && s.To != command.Unconfirmed {
@@ -249,7 +249,7 @@ func (db *DB) advanceWithin(ctx context.Context, t *tx, id string, s command.Tra
 	return taken, db.recordStep(ctx, t, taken)
 }
 
-// transitionStatement sets what the step sets and leaves the rest, if the condition
+// transitionStatement sets what the transition sets and leaves the rest, if the condition
 // holds as well.
 func transitionStatement(id string, s command.Transition, condition string) (string, []any) {
 	set, args := []string{"state = ?"}, []any{string(s.To)}

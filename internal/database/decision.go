@@ -25,7 +25,7 @@ import (
 type matter struct {
 	approval.Subject
 	closed error // why there is nothing to decide; nil: there is
-	// keep takes the step of an accepted decision; refuse records one that does not count.
+	// keep saves an accepted decision and carries it out; refuse records one that does not count.
 	keep   func(ctx context.Context, t *tx, d decided) error
 	refuse func(ctx context.Context, t *tx, d signature.Decision) error
 }

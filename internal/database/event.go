@@ -60,14 +60,14 @@ func (db *DB) tellSilent(ctx context.Context, t *tx, companyID string, assets []
 	}
 }
 
-// commandEventType is the event of a command's step, if callers are told of it.
+// commandEventType is the event of a command's new state, if callers are told of it.
 func commandEventType(s command.State) (event.Type, bool) {
 	of, ok := map[command.State]event.Type{command.Succeeded: event.CommandSucceeded, command.Failed: event.CommandFailed,
 		command.Unconfirmed: event.CommandUnconfirmed}[s]
 	return of, ok
 }
 
-// tellCommand is the part of a chain that writes the event of a command's step; the first
+// tellCommand is the part of a chain that writes the event of a command's transition; the first
 // part moves the command.
 func (db *DB) tellCommand(id string, to command.State) part {
 	of, _ := commandEventType(to)
@@ -79,7 +79,7 @@ func (db *DB) tellCommand(id string, to command.State) part {
 }
 
 // activityEvent are the events of what the activity log records; those of commands are told by
-// their steps, and those of proposals by tellProposal.
+// their transitions, and those of proposals by tellProposal.
 func (db *DB) activityEvent(companyID string, e activity.Event) (event.Event, bool) {
 	types := map[activity.Action]event.Type{
 		activity.AssetEnrolled: event.DeviceEnrolled, activity.AssetTakenOver: event.DeviceEnrolled,

@@ -31,7 +31,7 @@ func (db *DB) permitted(ctx context.Context, attempt func() error) error {
 	return err
 }
 
-// PermitStands returns access.ErrMoved if the context's permit no longer stands. It reads.
+// PermitStands returns access.ErrMoved if the context's permit is no longer valid. It reads.
 func (db *DB) PermitStands(ctx context.Context) error {
 	permit := access.PermitOf(ctx)
 	if permit == nil {
@@ -40,7 +40,7 @@ func (db *DB) PermitStands(ctx context.Context) error {
 	return db.permitted(ctx, func() error { return db.compare(ctx, db.read(), permit) })
 }
 
-// compare returns access.ErrMoved if a permit no longer stands.
+// compare returns access.ErrMoved if a permit is no longer valid.
 func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error {
 	caller := permit.Caller()
 	if caller.Ended(db.now()) {
@@ -63,7 +63,7 @@ func (db *DB) compare(ctx context.Context, c conn, permit *access.Permit) error 
 
 // controlVersion is the version of a company's controls, as a part of a query whose one
 // parameter, or column, is the company. That of a company that was deleted is -1, so that
-// no permit from before stands again.
+// no permit from before is valid again.
 func controlVersion(company string) string {
 	return `COALESCE((SELECT COALESCE(v.version, 0) FROM companies vc LEFT JOIN control_versions v ON v.company_id = vc.id WHERE vc.id = ` +
 		company + `), -1)`

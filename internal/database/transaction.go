@@ -96,7 +96,7 @@ func (db *DB) write(ctx context.Context, f work) error {
 	return err
 }
 
-// bound runs f in a transaction that is committed only if the context's permit stands.
+// bound runs f in a transaction that is committed only if the context's permit is still valid.
 func (db *DB) bound(ctx context.Context, f work) error {
 	var version int64 // of the attempt that was committed
 	err := db.permitted(ctx, func() error {

@@ -78,7 +78,7 @@ const (
 // Feed answers what happened, and lets callers wait for it.
 type Feed struct {
 	Store Store
-	// Stands returns an error if the permit of the context no longer stands.
+	// Stands returns an error if the permit of the context is no longer valid.
 	Stands func(ctx context.Context) error
 	// Waiters is how many calls may wait at a time.
 	Waiters int

@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/validate"
 )
 
-// Status is where a job stands.
+// Status is the state of a job.
 //
 //	(none) ──create──► RUNNING ◄──resume── PAUSED
 //	                    │ │ │                ▲ │

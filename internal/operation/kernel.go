@@ -23,7 +23,7 @@ type Config struct {
 	// Limited, if not nil, is called for each call that was refused for its rate, for
 	// metrics. It must be quick and safe for concurrent use.
 	Limited func(o *Operation)
-	// Stands returns access.ErrMoved if the permit of the context no longer stands; nil:
+	// Stands returns access.ErrMoved if the permit of the context is no longer valid; nil:
 	// it is not asked. A call that fails before it records anything is decided once more
 	// by what its caller may do now.
 	Stands func(ctx context.Context) error

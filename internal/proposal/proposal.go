@@ -32,7 +32,7 @@ const Lifetime = 10 * time.Minute
 // policy has high impact (contract 4.3, 8).
 const HighImpactDevices = 50
 
-// Status is where a proposal stands (contract 3.2).
+// Status is the state of a proposal (contract 3.2).
 //
 //	(none) ──propose──► PENDING ──claim──► EXECUTING ──┬─saved──► SUCCEEDED
 //	                     │   │                         ├─refused, not sent──► FAILED

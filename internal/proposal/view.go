@@ -39,7 +39,7 @@ type Result struct {
 	PortalURL   string `json:"portalUrl" doc:"The policy in the portal."`
 }
 
-// ApprovalView is where the approval that a proposal needs stands.
+// ApprovalView is the state of the approval that a proposal needs.
 type ApprovalView struct {
 	Required bool                 `json:"required" doc:"True." example:"true"`
 	State    ApprovalState        `json:"state" enum:"WAITING|APPROVED|DECLINED" doc:"WAITING: ask a user who may edit the policy to open url; APPROVED: apply it; DECLINED: it has ended FAILED."`

@@ -30,7 +30,7 @@ const (
 	OverLimit = "over-code-limit"
 )
 
-// CodeStatus is where a code stands.
+// CodeStatus is the state of a code.
 //
 //	ACTIVE ──the last device──► USED
 //	   │ └──its time──► EXPIRED
@@ -69,7 +69,7 @@ type Code struct {
 	Dropping bool
 }
 
-// Status is where the code stands at a time.
+// Status is the state of the code at a time.
 func (c Code) Status(now time.Time) CodeStatus {
 	switch {
 	case !c.RevokedAt.IsZero():

@@ -41,7 +41,7 @@ type Service struct {
 	// Records records that a caller makes a code, before the token is made and without its content. If recording fails, the
 	// code is not made.
 	Records activity.Recorder
-	// Stands returns access.ErrMoved if the caller's permit, in the context, no longer stands; nil: this is not checked.
+	// Stands returns access.ErrMoved if the caller's permit, in the context, is no longer valid; nil: this is not checked.
 	// A token that was made for a caller who may not have it any more is deleted.
 	Stands    func(ctx context.Context) error
 	Log       *slog.Logger // nil: silent

@@ -31,7 +31,7 @@ const (
 	PartSize    = 48 << 10 // bytes; files are kept and sent in parts
 )
 
-// State is where a rollout stands.
+// State is the state of a rollout.
 //
 //	RUNNING ──95 % of the last ring──► DONE
 //	  │ ▲                               │

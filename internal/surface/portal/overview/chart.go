@@ -206,7 +206,7 @@ type gate struct {
 	Destroys bool
 }
 
-// approvalState is how it stands with the approval of policy changes. That programs may
+// approvalState says which policy changes need an approval. That programs may
 // change policies without a person is marked.
 func approvalState(s access.Settings) (frame.Tone, string) {
 	switch {
