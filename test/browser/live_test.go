@@ -158,6 +158,25 @@ func TestDeviceList_BackKeepsPlace(t *testing.T) {
 	tab.Waits(`document.querySelector("#list-box").scrollTop === 240`)
 }
 
+// The overview's chart comes with the first device, and follows the commands. A fetch of the other tiles leaves it as it is.
+func TestOverview_ChartIsLive(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	tab.Waits(`document.documentElement.dataset.live === "on"`)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Waits(`document.querySelector("#overview-chart svg") !== null`)
+	tab.Eval(`(document.querySelector("#overview-chart").marked = true, "")`)
+	tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/lock", nil).Want(t, 200)
+	tab.Waits(`document.querySelector("#outcomes-table tbody tr") !== null`)
+	tab.Eval(`(document.querySelector("#outcomes-table tbody tr").remove(), document.querySelector("#overview > ul").remove(),
+		portal.refresh(null), "")`)
+	tab.Waits(`document.querySelector("#overview > ul") !== null`)
+	if got := tab.Eval(`document.querySelector("#overview-chart").marked + " " +
+		document.querySelectorAll("#overview-chart svg, #outcomes-table tbody tr").length`); got != "true 1" {
+		t.Errorf("the chart is kept, and its drawings and rows are: %s; want true 1", got)
+	}
+}
+
 // The buttons follow the device, and an opened part stays open.
 func TestDevice_ButtonsAreLive(t *testing.T) {
 	t.Parallel()

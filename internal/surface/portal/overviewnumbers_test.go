@@ -66,6 +66,30 @@ func TestOverview_NumbersEqualTheLists(t *testing.T) {
 	})
 }
 
+// The chart reads all commands of 30 days, so the fetch of the other tiles does not have it: it is a part of its own.
+func TestOverview_ChartIsAPartOfItsOwn(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.device(t, "d1", "S1", "Phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	for _, c := range []struct {
+		path         string
+		headers      []string
+		tiles, chart bool
+	}{
+		{"/", nil, true, true},
+		{"/", []string{"HX-Request-Type", "partial"}, true, false},
+		{"/?part=chart", []string{"HX-Request-Type", "partial"}, false, true},
+		{"/?part=chart", nil, true, true}, // the link that tries again
+	} {
+		page := o.get(t, admin, c.path, 200, c.headers...)
+		tiles, chart := strings.Contains(page, "Devices by policy"), strings.Contains(page, "Commands in the last 30 days")
+		if tiles != c.tiles || chart != c.chart {
+			t.Errorf("%s %v has tiles: %v, a chart: %v; want %v, %v", c.path, c.headers, tiles, chart, c.tiles, c.chart)
+		}
+	}
+}
+
 // mixedFleet is of every sort that the overview counts, in numbers that differ.
 func (o *office) mixedFleet(t *testing.T) {
 	t.Helper()

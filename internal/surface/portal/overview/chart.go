@@ -32,6 +32,9 @@ func (d day) link() string {
 const daysShown = 30
 
 func (s *Section) days(v *frame.Visit, t *tiles) error {
+	if !v.May(account.ViewDevices) {
+		return nil
+	}
 	today := v.Now.UTC().Truncate(24 * time.Hour)
 	first := today.AddDate(0, 0, 1-daysShown)
 	tallies, err := s.Commands.Tallies(v.Context(), v.Company.ID, v.Principal.Policies, first)

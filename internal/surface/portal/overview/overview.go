@@ -65,7 +65,20 @@ type tiles struct {
 	Failed   map[string]bool
 }
 
+// read reads a part, or notes that it cannot be read.
+func (t *tiles) read(v *frame.Visit, name string, read func(*frame.Visit, *tiles) error) {
+	if err := read(v, t); err != nil {
+		t.Failed[name] = true
+		v.Note("tile of the overview", err)
+	}
+}
+
 func (s *Section) show(v *frame.Visit) error {
+	t := tiles{Failed: map[string]bool{}}
+	if v.Partial() && v.Query().Get("part") == "chart" {
+		t.read(v, "days", s.days)
+		return v.Fragment(chart(v, t))
+	}
 	everything := asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies}
 	n, err := s.Assets.CountAssets(v.Context(), everything)
 	if err == nil && n == 0 {
@@ -78,18 +91,15 @@ func (s *Section) show(v *frame.Visit) error {
 		}
 		return v.Show("Overview", frame.OverviewPath, welcome(v, frame.TroubleOf(v), s.news(v), rows, s.Checklist(v)))
 	}
-	t := tiles{Failed: map[string]bool{}}
 	for name, read := range map[string]func(*frame.Visit, *tiles) error{
-		"figures": s.figures, "days": s.days, "policies": s.policies, "patches": s.patches, "places": s.places, "feed": s.feed,
+		"figures": s.figures, "policies": s.policies, "patches": s.patches, "places": s.places, "feed": s.feed,
 	} {
-		if err := read(v, &t); err != nil {
-			t.Failed[name] = true
-			v.Note("tile of the overview", err)
-		}
+		t.read(v, name, read)
 	}
 	if v.Partial() {
 		return v.Fragment(grid(v, t))
 	}
+	t.read(v, "days", s.days)
 	rows, err := s.needs(v)
 	if err != nil {
 		v.Note("list of what waits", err)
