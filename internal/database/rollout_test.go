@@ -350,3 +350,39 @@ func TestUpdateTold(t *testing.T) {
 		}
 	})
 }
+
+// A company's page counts its devices in an index alone, and finds failed updates without looking at every device.
+func TestUpdates_AreReadFromIndexes(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.release("2.0", 2, 10)
+		d := f.agents(1)[0]
+		const numbers = `WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) `
+		f.tamper(`INSERT INTO agent_devices (id, company_id, asset_id, epoch, role, key_alg, key_spki, last_sequence, state, wiped, capabilities,
+			push_token, open_deliveries, erasing_at, enrolled_at, seen_at, agent_version, agent_package, agent_code) ` + numbers + `
+			SELECT 'd' || i, '` + f.company.ID + `', '` + d.AssetID + `', 1, 'manager', 'ed25519', '', 0, CASE WHEN i % 4 = 0 THEN 'DELETED'
+				ELSE 'ACTIVE' END, FALSE, 'null', '', 0, 0, 1, 1, '1.' || (i % 2), 'linux-arm64', 1 FROM n`)
+		f.tamper(`INSERT INTO agent_updates (device_id, version, sha256, state, detail, daily, offered_at, began_at, ended_at) ` + numbers + `
+			SELECT 'd' || i, '2.0', '', CASE WHEN i % 500 = 1 THEN 'FAILED' ELSE 'INSTALLED' END, '', TRUE, 1, 1, i FROM n`)
+		if f.name == "postgres" {
+			f.tamper(`VACUUM ANALYZE agent_devices`)
+			f.tamper(`VACUUM ANALYZE agent_updates`)
+		}
+		ran := collect(f.db)
+		versions, err := f.db.AgentVersions(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "versions", fmt.Sprint(versions), "[{1.1 1000} {1.0 500} {1 1}]")
+		troubles, err := f.db.UpdateTroubles(f.Context(), f.company.ID, 3)
+		f.ok(err)
+		equal(f, "troubles", len(troubles), 3)
+		plan := f.planner(f, f.db, "enable_bitmapscan = off")
+		for query, n := range ran.soFar() {
+			lines := strings.Join(plan(query, n), "\n")
+			alone := strings.Contains(lines, "COVERING INDEX agent_devices_build") ||
+				strings.Contains(lines, "Index Only Scan") && strings.Contains(lines, "agent_devices_build")
+			if strings.Contains(query, "GROUP BY d.agent_version") && !alone ||
+				strings.Contains(query, "u.ended_at DESC") && !strings.Contains(lines, "agent_updates_failed") {
+				f.Errorf("%s reads more than it shows:\n%s\n\n%s", f.name, query, lines)
+			}
+		}
+	})
+}

@@ -1,5 +1,5 @@
 -- The tables as the migrations leave them. Written by go test -run Schema -update.
--- Schema 55; programs from 50 may write.
+-- Schema 56; programs from 50 may write.
 
 CREATE TABLE activity (
     company_id TEXT NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE agent_devices (
     seen_at BIGINT NOT NULL
 , superseded BOOLEAN NOT NULL DEFAULT FALSE, command_alg TEXT NOT NULL DEFAULT 'ed25519', agent_version TEXT NOT NULL DEFAULT '', agent_package TEXT NOT NULL DEFAULT '', agent_code BIGINT NOT NULL DEFAULT 0, daily_since BIGINT NOT NULL DEFAULT 0, orphaned BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX agent_devices_asset ON agent_devices (asset_id, epoch);
-CREATE INDEX agent_devices_build ON agent_devices (company_id, agent_version);
+CREATE INDEX agent_devices_build ON agent_devices (company_id, agent_version, state);
 CREATE INDEX agent_devices_erasing ON agent_devices (erasing_at) WHERE erasing_at <> 0;
 CREATE INDEX agent_devices_orphans ON agent_devices (id) WHERE orphaned;
 CREATE TABLE agent_pauses (
@@ -133,6 +133,7 @@ CREATE TABLE agent_updates (
     ended_at BIGINT NOT NULL, -- 0: not ended
     PRIMARY KEY (device_id, version)
 );
+CREATE INDEX agent_updates_failed ON agent_updates (state, device_id) WHERE state IN ('FAILED', 'WENT_BACK');
 CREATE INDEX agent_updates_version ON agent_updates (version, device_id);
 CREATE TABLE api_keys (
     id TEXT NOT NULL PRIMARY KEY,
