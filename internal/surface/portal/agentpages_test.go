@@ -1,7 +1,9 @@
 package portal_test
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/test/expect"
 )
 
 // The log of a device is on its page as text, and is downloaded as a file of plain text;
@@ -125,4 +128,81 @@ func TestPolicy_DetailsNotSaved(t *testing.T) {
 		}
 	}
 	send("1", "Vans", 303)
+}
+
+// A person who saves a policy's details after another one changes what they changed alone.
+func TestPolicy_DetailsOfTwoPeople(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada, bea := o.person(t, account.Admin), o.person(t, account.Admin)
+	path := o.base + "/policies/" + o.Policy.ID + "/details"
+	shown := url.Values{"version": {"1"}, "name": {o.Policy.Name}, "was-name": {o.Policy.Name}, "description": {""}, "was-description": {""},
+		"labels": {""}, "was-labels": {""}, "group": {""}, "was-group": {""}}
+	form := func(changes ...string) url.Values {
+		changed := maps.Clone(shown)
+		for i := 0; i < len(changes); i += 2 {
+			changed.Set(changes[i], changes[i+1])
+		}
+		return changed
+	}
+	ada.Send(path, form("name", "Vans", "labels", "north, south", "group", "fleet")).Want(t, 303)
+	page := string(bea.Send(path, form("description", "For vans")).Want(t, 409).Body)
+	for _, want := range []string{`name="name" value="Vans"`, `name="labels" value="north, south"`, `name="group" value="fleet"`,
+		`>For vans</textarea>`, `name="version" value="2"`, `name="was-name" value="Vans"`, `name="was-description" value=""`,
+		"saved version 2 while you edited version 1"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the dialog that is open again lacks %s", want)
+		}
+	}
+	shown = url.Values{"version": {"2"}, "name": {"Vans"}, "was-name": {"Vans"}, "description": {"For vans"}, "was-description": {""},
+		"labels": {"north, south"}, "was-labels": {"north, south"}, "group": {"fleet"}, "was-group": {"fleet"}}
+	bea.Send(path, shown).Want(t, 303)
+	now, err := o.DB().Policy(t.Context(), o.Company.ID, o.Policy.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Equal(t, "policy", expect.Values{"name": {now.Name, "Vans"}, "description": {now.Description, "For vans"},
+		"labels": {strings.Join(now.Labels, "|"), "north|south"}, "group": {now.Group, "fleet"}, "version": {now.Version, 3}})
+}
+
+// Labels that the field cannot show stay as they are when other details are saved.
+func TestPolicy_LabelWithAComma(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	labels := []string{"Berlin, Mitte"}
+	_, err := o.Admin().Policies.Save(t.Context(), o.Company.ID, o.Policy.ID, 1, policy.Edit{Labels: &labels}, policy.Author{Name: "operator"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := o.get(t, admin, "/policies/"+o.Policy.ID, 200)
+	if strings.Contains(page, `name="labels"`) || !strings.Contains(page, "The labels have commas in them") {
+		t.Error("the dialog has a field for labels that it cannot show")
+	}
+	admin.Send(o.base+"/policies/"+o.Policy.ID+"/details", url.Values{"version": {"2"}, "name": {o.Policy.Name},
+		"was-name": {o.Policy.Name}, "description": {"new"}, "was-description": {""}, "group": {""}, "was-group": {""}}).Want(t, 303)
+	now, err := o.DB().Policy(t.Context(), o.Company.ID, o.Policy.ID)
+	if err != nil || !slices.Equal(now.Labels, labels) || now.Description != "new" {
+		t.Errorf("labels %q, description %q, %v", now.Labels, now.Description, err)
+	}
+}
+
+// A person who saves when updates are installed after another one changes what they changed alone.
+func TestPolicy_SystemUpdateOfTwoPeople(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	p := o.AgentPolicy(o.Company, "Kiosk")
+	ada, bea := o.person(t, account.Admin), o.person(t, account.Admin)
+	path := o.base + "/policies/" + p.ID + "/system-update"
+	form := func(kind, freezes string) url.Values {
+		return url.Values{"version": {"1"}, "type": {kind}, "was-type": {""}, "start": {""}, "was-start": {""}, "end": {""}, "was-end": {""},
+			"freezes": {freezes}, "was-freezes": {""}}
+	}
+	ada.Send(path, form(policy.Postpone, "")).Want(t, 303)
+	page := string(bea.Send(path, form("", "5-1 to 5-2")).Want(t, 409).Body)
+	for _, want := range []string{`value="POSTPONE" selected`, `name="was-type" value="POSTPONE"`, ">5-1 to 5-2</textarea>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the dialog that is open again lacks %s", want)
+		}
+	}
 }

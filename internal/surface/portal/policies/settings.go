@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,9 +25,9 @@ type sheet struct {
 	Open, Problem string
 }
 
-// typed is what an input of a dialog holds: what the person filled in, where it is open again, or what is.
+// typed is what an input of a dialog holds: what the person changed it to, where it is open again, or what is.
 func (s sheet) typed(v *frame.Visit, dialog, name, is string) string {
-	if s.Open != dialog {
+	if s.Open != dialog || v.Kept(name) {
 		return is
 	}
 	return v.Typed(name, is)
@@ -230,11 +231,24 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, dialog string, e policy
 	return v.Redirect(frame.PolicyPath(p.ID), frame.Done(fmt.Sprintf("Saved %s as version %d.", after.Name, after.Version)))
 }
 
-// details saves name, description, labels and group.
+// details saves those of name, description, labels and group that the person changed.
 func (s *Section) details(v *frame.Visit, p policy.Policy) error {
 	newName, text, inGroup := v.Form.Get("name"), strings.TrimSpace(v.Form.Get("description")), strings.TrimSpace(v.Form.Get("group"))
-	labels := frame.Parted(v.Form.Get("labels"))
-	return s.saved(v, p, detailsDialog, policy.Edit{Name: &newName, Description: &text, Labels: &labels, Group: &inGroup})
+	var e policy.Edit
+	frame.Set(v, "name", &e.Name, &newName)
+	frame.Set(v, "description", &e.Description, &text)
+	frame.Set(v, "group", &e.Group, &inGroup)
+	if labels := frame.Parted(v.Form.Get("labels")); v.Form.Has("labels") {
+		frame.Set(v, "labels", &e.Labels, &labels)
+	}
+	return s.saved(v, p, detailsDialog, e)
+}
+
+// labelText is the text of the labels' field; shown is false where the field cannot show them, because one has a comma or
+// a space at its ends.
+func (s sheet) labelText() (text string, shown bool) {
+	text = strings.Join(s.Labels, ", ")
+	return text, slices.Equal(frame.Parted(text), s.Labels)
 }
 
 // copy proposes a copy of the policy.
