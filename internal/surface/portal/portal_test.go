@@ -580,6 +580,22 @@ func TestEnroll_Form(t *testing.T) {
 	}
 }
 
+// Wi-Fi without a network name is refused at its field: the code would have none of it.
+func TestEnroll_WifiWithoutAName(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	for field, value := range map[string]string{"wifiPassword": "long-enough-secret", "wifiSecurity": "NONE", "wifiHidden": "yes"} {
+		form := url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "wifiSsid": {""}, field: {value}}
+		page := string(admin.Send(o.base+"/enrol", form).Want(t, 400).Body)
+		if !strings.Contains(page, `<p id="`+field+`-wrong"`) || !strings.Contains(page, "Needs a network name.") {
+			t.Errorf("with %s alone the page does not say at the field that a network name is missing", field)
+		}
+	}
+	form := url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "wifiSsid": {""}, "wifiSecurity": {""}, "wifiPassword": {""}}
+	admin.Send(o.base+"/enrol", form).Want(t, 200)
+}
+
 // TestPages_Weight: a page and all that it loads stay under 200 KB on the wire.
 func TestPages_Weight(t *testing.T) {
 	t.Parallel()

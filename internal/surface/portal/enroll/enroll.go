@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/account"
@@ -147,13 +148,10 @@ func arguments(form url.Values) map[string]any {
 	if tags := frame.Parted(form.Get("tags")); len(tags) > 0 {
 		args["tags"] = tags
 	}
-	ssid := form.Get("wifiSsid")
-	if ssid == "" {
-		return args
+	if form.Get("wifiHidden") != "" {
+		args["wifiHidden"] = true
 	}
-	args["wifiSsid"] = ssid
-	args["wifiHidden"] = form.Get("wifiHidden") != ""
-	for _, name := range []string{"wifiPassword", "wifiSecurity"} {
+	for _, name := range []string{"wifiSsid", "wifiPassword", "wifiSecurity"} {
 		if value := form.Get(name); value != "" {
 			args[name] = value
 		}
@@ -171,6 +169,10 @@ func (s *Section) again(v *frame.Visit, form url.Values, cause error) error {
 	f.Wrong, f.Problem = frame.Fields(cause), v.Failed(cause).Text
 	if len(f.Wrong) > 0 {
 		f.Problem = ""
+	}
+	words := strings.NewReplacer("wifiSsid", "a network name", "wifiPassword", "password")
+	for field, text := range f.Wrong {
+		f.Wrong[field] = words.Replace(text)
 	}
 	code := edge.Status(fault.From(cause).Code)
 	if code == http.StatusInternalServerError {
