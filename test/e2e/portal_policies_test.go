@@ -97,7 +97,7 @@ func TestPortalPolicies_WithoutScripts(t *testing.T) {
 	ada.sees(text, "Create Copy as a copy of", "The copy is exactly as its source", "Create the policy")
 	ada.sees(ada.posts(200, copied+"/apply", url.Values{}), "saved as version 1")
 	ada.sees(ada.posts(200, of+"/restore", url.Values{"version": {"2"}, "revision": {"1"}}), "to revision 1", "Roll back 0 devices")
-	ada.sees(ada.posts(200, of+"/copy", url.Values{"name": {"copy"}}), "There is a policy")
+	ada.sees(ada.posts(422, of+"/copy", url.Values{"name": {"copy"}}), "There is a policy")
 	ada.sees(ada.posts(200, of+"/push", url.Values{}), "The platform has taken version 2.")
 	ada.sees(ada.posts(200, of+"/details", url.Values{"version": {"2"}, "name": {tenant.Policy.Name}, "labels": {"a, b,"},
 		"description": {"for all"}}),

@@ -127,6 +127,9 @@ func TestPolicy_DetailsNotSaved(t *testing.T) {
 			}
 		}
 	}
+	if page := send("1", " ", 422); !strings.Contains(page, `<p id="details-name-wrong"`) || !strings.Contains(page, "Must not be blank.") {
+		t.Error("the dialog does not say at the field that the name is blank")
+	}
 	send("1", "Vans", 303)
 }
 
@@ -205,4 +208,26 @@ func TestPolicy_SystemUpdateOfTwoPeople(t *testing.T) {
 			t.Errorf("the dialog that is open again lacks %s", want)
 		}
 	}
+}
+
+// A copy that is refused leaves its dialog open with the name that was typed.
+func TestPolicy_CopyRefused(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	path := "/policies/" + o.Policy.ID
+	for typed, reason := range map[string]string{o.other.Name: "There is a policy of that name already", "bad\u202ename": "visible characters"} {
+		page := string(admin.Send(o.base+path+"/copy", url.Values{"name": {typed}}).Want(t, 422).Body)
+		_, dialog, _ := strings.Cut(page, `<dialog id="copy"`)
+		dialog, _, _ = strings.Cut(dialog, "</dialog>")
+		for _, want := range []string{`data-shown="` + path + `"`, `value="` + typed + `"`, reason} {
+			if !strings.Contains(dialog, want) {
+				t.Errorf("after %q the dialog lacks %s: %s", typed, want, dialog)
+			}
+		}
+		if strings.Count(page, "data-shown") != 1 {
+			t.Errorf("after %q another dialog is open, too", typed)
+		}
+	}
+	admin.Send(o.base+path+"/copy", url.Values{"name": {"Another"}}).Want(t, 303)
 }

@@ -47,7 +47,7 @@ func (s *Section) Routes() []frame.Route {
 		{Pattern: "POST /policies/{id}/save", Needs: edit, Serve: s.save},
 		{Pattern: "POST /policies/{id}/details", Needs: edit, Serve: frame.On(s.open, s.details)},
 		{Pattern: "POST /policies/{id}/system-update", Needs: edit, Serve: frame.On(s.open, s.systemUpdate)},
-		{Pattern: "POST /policies/{id}/copy", Needs: create, Serve: s.copy},
+		{Pattern: "POST /policies/{id}/copy", Needs: create, Serve: frame.On(s.open, s.copy)},
 		{Pattern: "POST /policies/{id}/restore", Needs: edit, Serve: frame.On(s.open, s.restore)},
 		{Pattern: "POST /policies/{id}/push", Needs: edit, Serve: frame.On(s.open, s.push)},
 		{Pattern: "POST /policies/{id}/delete", Needs: edit, Serve: frame.On(s.open, s.delete)},

@@ -20,9 +20,10 @@ import (
 type sheet struct {
 	policy.Policy
 	Tab string // "", revisions, devices, json
-	// Open is the dialog that is open again with what the person filled in, and Problem is why
-	// that was not saved.
+	// Open is the dialog that is open again with what the person filled in. Wrong is what is wrong in its fields, and Problem
+	// why else it was not saved.
 	Open, Problem string
+	Wrong         map[string]string
 }
 
 // typed is what an input of a dialog holds: what the person changed it to, where it is open again, or what is.
@@ -31,6 +32,11 @@ func (s sheet) typed(v *frame.Visit, dialog, name, is string) string {
 		return is
 	}
 	return v.Typed(name, is)
+}
+
+// wrong is what is wrong in a field of a dialog that is open again.
+func (s sheet) wrong(dialog, field string) string {
+	return frame.Either(s.Open == dialog, s.Wrong[field], "")
 }
 
 // group is a group of settings, in the catalog's order.
@@ -87,17 +93,25 @@ func (s *Section) settings(v *frame.Visit, p policy.Policy) error {
 	if v.Partial() {
 		return v.Fragment(heldPart(v, p))
 	}
-	return s.showSettings(v, p, "", http.StatusOK, "")
+	return s.showSettings(v, http.StatusOK, sheet{Policy: p})
 }
 
-// showSettings shows the settings and, if one is named, a dialog as the person filled it in, with why it was not saved.
-func (s *Section) showSettings(v *frame.Visit, p policy.Policy, dialog string, status int, problem string) error {
-	values, err := policy.View(p.Type, p.Document)
+// showSettings shows the settings and the dialog that is open again, if there is one.
+func (s *Section) showSettings(v *frame.Visit, status int, page sheet) error {
+	values, err := policy.View(page.Type, page.Document)
 	if err != nil {
 		return err
 	}
-	return v.ShowStatus(status, p.Name, frame.PoliciesPath,
-		settingsPage(v, sheet{Policy: p, Open: dialog, Problem: problem}, grouped(values)))
+	return v.ShowStatus(status, page.Name, frame.PoliciesPath, settingsPage(v, page, grouped(values)))
+}
+
+// refused shows the settings with a dialog as the person filled it in, and says why that was refused.
+func (s *Section) refused(v *frame.Visit, p policy.Policy, dialog string, err error) error {
+	page := sheet{Policy: p, Open: dialog, Wrong: frame.Fields(err)}
+	if len(page.Wrong) == 0 {
+		page.Problem = frame.Sentence(fault.From(err).Detail)
+	}
+	return s.showSettings(v, http.StatusUnprocessableEntity, page)
 }
 
 // fieldOf is the name of a setting's input.
@@ -173,12 +187,17 @@ func (s *Section) review(v *frame.Visit) error {
 	return s.propose(v, "update_policy_settings", map[string]any{"policyId": p.ID, "changes": changes}, frame.PolicyPath(p.ID))
 }
 
-// propose makes a proposal of the person's own and opens its review, with the flashes. What is
-// refused is said where the person came from.
+// propose is proposed for a form of the page from, which then says what was refused.
 func (s *Section) propose(v *frame.Visit, operation string, args map[string]any, from string, flashes ...frame.Flash) error {
+	return v.Refused(from, s.proposed(v, operation, args, flashes...),
+		fault.Refused, fault.InvalidArguments, fault.RateLimited, fault.Unsupported)
+}
+
+// proposed makes a proposal of the person's own and opens its review, with the flashes.
+func (s *Section) proposed(v *frame.Visit, operation string, args map[string]any, flashes ...frame.Flash) error {
 	result, err := v.Run(operation, args, "")
 	if err != nil {
-		return v.Refused(from, err, fault.Refused, fault.InvalidArguments, fault.RateLimited, fault.Unsupported)
+		return err
 	}
 	made, ok := result.(proposal.View)
 	if !ok {
@@ -199,8 +218,9 @@ func (s *Section) save(v *frame.Visit) error {
 	return s.saved(v, p, "", policy.Edit{Changes: changes})
 }
 
-// The dialogs of a policy that save at once.
+// The dialogs of a policy with fields.
 const (
+	copyDialog    = "copy"
 	detailsDialog = "details"
 	updatesDialog = "system-update"
 )
@@ -216,12 +236,13 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, dialog string, e policy
 	code := fault.CodeOf(err)
 	switch {
 	case conflicts && dialog != "":
-		return s.showSettings(v, c.Current, dialog, http.StatusConflict, fmt.Sprintf("%s saved version %d while you edited version %d. "+
-			"To put yours on it, save again.", authorWord(c.Saved.SavedBy), c.Current.Version, c.Expected))
+		return s.showSettings(v, http.StatusConflict, sheet{Policy: c.Current, Open: dialog, Problem: fmt.Sprintf(
+			"%s saved version %d while you edited version %d. To put yours on it, save again.",
+			authorWord(c.Saved.SavedBy), c.Current.Version, c.Expected)})
 	case conflicts:
 		return v.ShowStatus(http.StatusConflict, p.Name, frame.PoliciesPath, conflictPage(v, sheet{Policy: c.Current}, c, e.Changes))
-	case dialog != "" && (code == fault.Refused || code == fault.InvalidArguments):
-		return s.showSettings(v, p, dialog, http.StatusUnprocessableEntity, frame.Sentence(fault.From(err).Detail))
+	case dialog != "" && (code == fault.Refused || code == fault.InvalidArguments || code == fault.Unavailable):
+		return s.refused(v, p, dialog, err)
 	case err != nil:
 		return v.Refused(frame.PolicyPath(p.ID), err, fault.Refused, fault.InvalidArguments, fault.Unavailable)
 	}
@@ -252,9 +273,14 @@ func (s sheet) labelText() (text string, shown bool) {
 }
 
 // copy proposes a copy of the policy.
-func (s *Section) copy(v *frame.Visit) error {
-	id := v.PathValue("id")
-	return s.propose(v, "create_policy", map[string]any{"fromPolicyId": id, "displayName": v.Form.Get("name")}, frame.PolicyPath(id))
+func (s *Section) copy(v *frame.Visit, p policy.Policy) error {
+	err := s.proposed(v, "create_policy", map[string]any{"fromPolicyId": p.ID, "displayName": v.Form.Get("name")})
+	switch fault.CodeOf(err) {
+	case fault.Refused, fault.InvalidArguments, fault.RateLimited:
+		return s.refused(v, p, copyDialog, err)
+	default:
+		return v.Refused(frame.PolicyPath(p.ID), err, fault.Unsupported)
+	}
 }
 
 // push sends the policy to the platform again.

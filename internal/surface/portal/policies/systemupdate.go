@@ -3,7 +3,6 @@ package policies
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -56,7 +55,7 @@ var freezeForm = regexp.MustCompile(`^([0-9]{1,2})-([0-9]{1,2}) to ([0-9]{1,2})-
 func (s *Section) systemUpdate(v *frame.Visit, p policy.Policy) error {
 	text, err := formed(updateForm{v.Form.Get("type"), v.Form.Get("start"), v.Form.Get("end"), v.Form.Get("freezes")})
 	if err != nil {
-		return s.showSettings(v, p, updatesDialog, http.StatusUnprocessableEntity, frame.Sentence(fault.From(err).Detail))
+		return s.refused(v, p, updatesDialog, err)
 	}
 	return s.saved(v, p, updatesDialog, policy.Edit{SystemUpdate: text})
 }
