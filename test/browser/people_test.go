@@ -383,3 +383,29 @@ func TestUserForm_RightOfTheUserAlone(t *testing.T) {
 	tab.Go("/users")
 	tab.Sees("tr", "Viewer, changed")
 }
+
+// TestUserForm_RoleAgain: unticking the box for the user's own rights takes back what was changed among them.
+func TestUserForm_RoleAgain(t *testing.T) {
+	t.Parallel()
+	tenant, _, tab := enter(t, account.Admin)
+	tab.Go("/users/new")
+	tab.Type("#email", "vera@acme.test")
+	tab.Click("input[name=role][value=operator]")
+	tab.Click("details summary:not(header summary)")
+	tab.Click("input[name=right][value=destroy-devices]")
+	tab.Click("input[name=custom]")
+	if tab.Eval(`String(document.querySelector("input[name=right][value=destroy-devices]").checked)`) != "false" {
+		t.Error("the right is still ticked")
+	}
+	tab.Follow("main form button[type=submit]")
+	tab.Sees("h1", "Invitation for")
+	users, err := tenant.Env.DB().Users(t.Context(), tenant.Company.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range users {
+		if rights, _ := account.Operator.Rights(); u.Email == "vera@acme.test" && (u.Role != account.Operator || u.Rights != rights) {
+			t.Errorf("role %s with the rights %v, want %v", u.Role, u.Rights.Names(), rights.Names())
+		}
+	}
+}

@@ -477,10 +477,15 @@
     const wanted = link.dataset.chooses.split(" ");
     for (const box of $$("input[name=permission]", link.closest("form"))) box.checked = !box.disabled && wanted.includes(box.value);
   });
-  // A change within data-ticks="name" ticks the box of that name.
+  // A change within data-ticks="name" ticks the box of that name, and unticking that box takes back the changes.
   document.addEventListener("change", (event) => {
-    const name = event.target.closest?.("[data-ticks]")?.dataset.ticks;
-    if (name) event.target.form.elements.namedItem(name).checked = true;
+    const box = event.target, name = box.closest?.("[data-ticks]")?.dataset.ticks;
+    if (name) box.form.elements.namedItem(name).checked = true;
+    else if (box.form && box.type === "checkbox" && !box.checked) {
+      for (const part of $$("[data-ticks]", box.form).filter((part) => part.dataset.ticks === box.name)) {
+        for (const one of $$("input[type=checkbox]", part)) one.checked = one.defaultChecked;
+      }
+    }
   });
   // A control with data-submits sends its form when it changes.
   document.addEventListener("change", (event) => {
