@@ -4,9 +4,21 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/resource"
+)
+
+// The limits of what a policy has for people beside its name. Lengths are in characters.
+const (
+	MaxDescription = 1000
+	MaxLabels      = 50
+	MaxLabel       = 64 // of a label, and of the group
 )
 
 // Edit is what a person changes about a policy. Nil members stay.
@@ -153,31 +165,39 @@ type clean struct {
 	changes []Change
 }
 
-// Check returns fault.InvalidArguments for a name, or changes, that no policy can get.
+// Check returns fault.InvalidArguments for texts, or changes, that no policy can get.
 func (e Edit) Check() error {
 	_, err := e.settle()
 	return err
 }
 
+// settle checks all but the document, and returns name and changes in their normal form. What the edit leaves as it is may
+// break the rules: it can be from before them.
 func (e Edit) settle() (clean, error) {
-	newName := "unchanged"
-	if e.Name != nil {
-		newName = *e.Name
+	normal, faults := NormalChanges(e.Changes)
+	must := func(kept bool, field, message string) {
+		if !kept {
+			faults = append(faults, fault.Field{Field: field, Message: message})
+		}
 	}
-	return settle(newName, e.Changes)
-}
-
-// settle checks a name and changes and returns them in their normal form.
-func settle(policyName string, changes []Change) (clean, error) {
-	name, wrong := CleanName(policyName)
-	normal, faults := NormalChanges(changes)
-	if wrong != "" {
-		faults = append(faults, fault.Field{Field: "displayName", Message: wrong})
-	}
+	name, wrong := CleanName(*cmp.Or(e.Name, new("unchanged")))
+	must(wrong == "", "displayName", wrong)
+	must(isDescription(*cmp.Or(e.Description, new(string))), "description",
+		"must have at most 1000 characters and no control characters other than line breaks")
+	labels, group := *cmp.Or(e.Labels, new([]string)), *cmp.Or(e.Group, new(string))
+	must(len(labels) <= MaxLabels && !slices.ContainsFunc(labels, func(label string) bool { return !resource.IsLabel(label, MaxLabel) }),
+		"labels", "must be at most 50, each of 1 to 64 printable characters without spaces around them")
+	must(group == "" || resource.IsLabel(group, MaxLabel), "group",
+		"must have at most 64 printable characters and no spaces around them")
 	if len(faults) > 0 {
 		return clean{}, fault.Invalid("the policy cannot be saved as asked", faults...)
 	}
 	return clean{name, normal}, nil
+}
+
+func isDescription(text string) bool {
+	refused := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' }
+	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= MaxDescription && !strings.ContainsFunc(text, refused)
 }
 
 func invalidDocument(err error) error {

@@ -67,7 +67,7 @@ func (s Service) Create(ctx context.Context, n New, by Author) (Policy, error) {
 	if n.Type != Platform && n.Type != Agent {
 		return Policy{}, fault.Invalid("the policy cannot be created", fault.Field{Field: "type", Message: "must be PLATFORM or AGENT"})
 	}
-	clean, err := settle(n.Name, n.Changes)
+	clean, err := Edit{Name: &n.Name, Changes: n.Changes, Description: &n.Description, Labels: &n.Labels, Group: &n.Group}.settle()
 	if err != nil {
 		return Policy{}, err
 	}

@@ -184,9 +184,14 @@ func (c *PolicyDiff) Run(env *Env) error {
 // PolicyContent is what a policy is beside its settings.
 type PolicyContent struct {
 	Document    string   `name:"document" placeholder:"FILE" help:"The whole document as JSON, in the platform's own form for PLATFORM policies: apps, restrictions and all; settings are applied on top. - reads standard input."`
-	Description *string  `name:"description" help:"What the policy is for."`
-	Label       []string `name:"label" sep:"none" help:"A label; repeat for more."`
-	Group       *string  `name:"group" help:"The group of policies that it belongs to."`
+	Description *string  `name:"description" help:"What the policy is for: at most 1000 characters."`
+	Label       []string `name:"label" sep:"none" help:"A label of at most 64 characters; repeat for more, at most 50."`
+	Group       *string  `name:"group" help:"The group of policies that it belongs to: at most 64 characters."`
+}
+
+// Validate refuses texts that no policy can get as bad usage.
+func (c PolicyContent) Validate() error {
+	return policy.Edit{Description: c.Description, Labels: &c.Label, Group: c.Group}.Check()
 }
 
 // read reads the changes of settings, and the document, that were given.

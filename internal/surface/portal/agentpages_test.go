@@ -179,7 +179,7 @@ func TestPolicy_LabelWithAComma(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := o.get(t, admin, "/policies/"+o.Policy.ID, 200)
-	if strings.Contains(page, `name="labels"`) || !strings.Contains(page, "The labels have commas in them") {
+	if strings.Contains(page, `name="labels"`) || !strings.Contains(page, "The labels have commas or line breaks in them") {
 		t.Error("the dialog has a field for labels that it cannot show")
 	}
 	admin.Send(o.base+"/policies/"+o.Policy.ID+"/details", url.Values{"version": {"2"}, "name": {o.Policy.Name},
@@ -216,7 +216,8 @@ func TestPolicy_CopyRefused(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
 	path := "/policies/" + o.Policy.ID
-	for typed, reason := range map[string]string{o.other.Name: "There is a policy of that name already", "bad\u202ename": "visible characters"} {
+	for typed, reason := range map[string]string{o.other.Name: "There is a policy of that name already",
+		"bad\u202ename": "visible characters"} {
 		page := string(admin.Send(o.base+path+"/copy", url.Values{"name": {typed}}).Want(t, 422).Body)
 		_, dialog, _ := strings.Cut(page, `<dialog id="copy"`)
 		dialog, _, _ = strings.Cut(dialog, "</dialog>")
@@ -230,4 +231,28 @@ func TestPolicy_CopyRefused(t *testing.T) {
 		}
 	}
 	admin.Send(o.base+path+"/copy", url.Values{"name": {"Another"}}).Want(t, 303)
+}
+
+// What is too long is said at its field, line breaks count as one character, and no description turns the text around it.
+func TestPolicy_Texts(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	path := "/policies/" + o.Policy.ID
+	send := func(version, description, labels, group string, status int) string {
+		t.Helper()
+		return string(admin.Send(o.base+path+"/details", url.Values{"version": {version}, "name": {o.Policy.Name}, "description": {description},
+			"labels": {labels}, "group": {group}}).Want(t, status).Body)
+	}
+	page := send("1", strings.Repeat("d", 1001), strings.Repeat("l", 65), strings.Repeat("g", 65), 422)
+	for _, field := range []string{"description", "labels", "group"} {
+		if !strings.Contains(page, `<p id="details-`+field+`-wrong"`) {
+			t.Errorf("the dialog does not say that the %s is too long", field)
+		}
+	}
+	send("1", strings.Repeat("d\r\n", 499)+"\u202eb", "", "", 303)
+	// Two fields of the dialog have it as it is.
+	if page := o.get(t, admin, path, 200); strings.Count(page, "\u202e") != 2 {
+		t.Error("the description turns the text around it")
+	}
 }

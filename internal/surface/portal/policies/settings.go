@@ -254,7 +254,8 @@ func (s *Section) saved(v *frame.Visit, p policy.Policy, dialog string, e policy
 
 // details saves those of name, description, labels and group that the person changed.
 func (s *Section) details(v *frame.Visit, p policy.Policy) error {
-	newName, text, inGroup := v.Form.Get("name"), strings.TrimSpace(v.Form.Get("description")), strings.TrimSpace(v.Form.Get("group"))
+	newName, inGroup := v.Form.Get("name"), strings.TrimSpace(v.Form.Get("group"))
+	text := strings.TrimSpace(strings.ReplaceAll(v.Form.Get("description"), "\r", "")) // the field counts a line break as one character
 	var e policy.Edit
 	frame.Set(v, "name", &e.Name, &newName)
 	frame.Set(v, "description", &e.Description, &text)
@@ -265,10 +266,13 @@ func (s *Section) details(v *frame.Visit, p policy.Policy) error {
 	return s.saved(v, p, detailsDialog, e)
 }
 
-// labelText is the text of the labels' field; shown is false where the field cannot show them, because one has a comma or
-// a space at its ends.
+// oneLine is a text as the field of one line posts it.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "") }
+
+// labelText is the text of the labels' field; shown is false where the field cannot show them, because one has a comma, a
+// line break or a space at its ends.
 func (s sheet) labelText() (text string, shown bool) {
-	text = strings.Join(s.Labels, ", ")
+	text = oneLine(strings.Join(s.Labels, ", "))
 	return text, slices.Equal(frame.Parted(text), s.Labels)
 }
 
