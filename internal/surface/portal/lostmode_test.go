@@ -55,3 +55,37 @@ func TestDevice_SaysHowItStands(t *testing.T) {
 	begin(command.Lock, command.Unconfirmed)
 	says("unconfirmed", true, "Lock: the outcome is not known.", "Refresh report")
 }
+
+// A device that was asked to enter lost mode is no longer one when its company is disconnected: its pages say that the
+// outcome is not known, and the device that is enrolled as the asset after that is not lost.
+func TestDevice_LostModeThatTheDisconnectionLeavesOpen(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, admin := o.device(t, "d1", "S1", "Phone", o.Policy), o.person(t, account.Admin)
+	if _, begun, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
+		Epoch: a.Device.Epoch, Type: command.StartLostMode, State: command.Sent, CreatedAt: o.Now()}, nil); err != nil || !begun {
+		t.Fatalf("begun %t, %v", begun, err)
+	}
+	if err := o.DB().BeginDisconnection(t.Context(), o.Company.ID, o.Company.Enterprise, true, o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.DB().FinishDisconnection(t.Context(), o.Company.ID, o.Company.Enterprise, o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	device, desk := "/devices/"+a.ID, "/helpdesk?id="+a.ID
+	for _, path := range []string{device, device + "/commands", device + "/location", device + "/apps", device + "/policy",
+		device + "/activity", device + "/logs", device + "/quick", device + "?part=head", desk} {
+		if page := o.get(t, admin, path, 200); strings.Contains(page, "Lost mode was asked for") || strings.Contains(page, ">Lost mode<") {
+			t.Errorf("%s: an asset without a device is in lost mode", path)
+		}
+	}
+	if page := o.get(t, admin, device, 200); !strings.Contains(page, "Start lost mode: the outcome is not known.") {
+		t.Error("the page does not say that the outcome is not known")
+	}
+	if again := o.device(t, "d2", "S1", "Phone", o.Policy); again.ID != a.ID || again.Device.Epoch == a.Device.Epoch {
+		t.Fatalf("the device is asset %s, epoch %d", again.ID, again.Device.Epoch)
+	}
+	if page := o.get(t, admin, desk, 200); strings.Contains(page, "End lost mode") || !strings.Contains(page, "Start lost mode") {
+		t.Error("the device that is enrolled as the asset now is offered the end of a lost mode that it never had")
+	}
+}

@@ -54,7 +54,8 @@ func standingOf(commands []command.Command, a asset.Asset, now time.Time) (st st
 		switch {
 		case c.Type == command.StopLostMode && c.State == command.Succeeded:
 			found = true
-		case c.Type == command.StartLostMode && !found && st.Lost == nil && (on || !c.State.Final()):
+		case c.Type == command.StartLostMode && !found && st.Lost == nil && (on || !c.State.Final()) &&
+			a.Device != nil && c.Epoch == a.Device.Epoch: // not of an earlier enrollment
 			st.Lost = c
 		case c.Type.Row().EndsManagement && c.State != command.Failed && st.Ended == nil && a.Status == asset.Deleted:
 			st.Ended = c
@@ -64,7 +65,7 @@ func standingOf(commands []command.Command, a asset.Asset, now time.Time) (st st
 }
 
 // lost reports whether lost mode is on, or asked for.
-func (d device) lost() bool { return d.Device != nil && d.Device.LostMode || d.Lost != nil }
+func (d device) lost() bool { return d.Device != nil && (d.Device.LostMode || d.Lost != nil) }
 
 // offered reports whether an action makes sense as the device stands: lost mode ends
 // where it is on, or asked for.

@@ -19,17 +19,20 @@ func TestStandingOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		commands    []command.Command
 		on, deleted bool
+		epoch       int           // of the device; the commands are of 0
 		lost        command.State // of the start that counts
 		ended       command.Type
 		unknown     int
 	}{
-		"nothing":              {},
-		"on":                   {commands: []command.Command{start(command.Succeeded)}, on: true, lost: command.Succeeded},
-		"on without a command": {on: true},
-		"asked for":            {commands: []command.Command{start(command.Sent)}, lost: command.Sent},
-		"refused":              {commands: []command.Command{start(command.Failed)}},
-		"ended":                {commands: []command.Command{stop(command.Succeeded), start(command.Succeeded)}},
-		"the user ended it":    {commands: []command.Command{start(command.Succeeded)}},
+		"nothing":               {},
+		"on":                    {commands: []command.Command{start(command.Succeeded)}, on: true, lost: command.Succeeded},
+		"on without a command":  {on: true},
+		"asked for":             {commands: []command.Command{start(command.Sent)}, lost: command.Sent},
+		"asked for, then left":  {commands: []command.Command{start(command.Unconfirmed)}, deleted: true, unknown: 1},
+		"asked, enrolled again": {commands: []command.Command{start(command.Unconfirmed)}, epoch: 1, unknown: 1},
+		"refused":               {commands: []command.Command{start(command.Failed)}},
+		"ended":                 {commands: []command.Command{stop(command.Succeeded), start(command.Succeeded)}},
+		"the user ended it":     {commands: []command.Command{start(command.Succeeded)}},
 		"its end is under way": {commands: []command.Command{stop(command.Sent), start(command.Succeeded)}, on: true,
 			lost: command.Succeeded},
 		"asked for, then ended": {commands: []command.Command{stop(command.Succeeded), start(command.Unconfirmed)}, unknown: 1},
@@ -41,9 +44,9 @@ func TestStandingOf(t *testing.T) {
 			start(command.Unconfirmed), start(command.Unconfirmed)}, lost: command.Unconfirmed, unknown: maxUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := asset.Asset{Status: asset.Active, Device: &asset.Device{LostMode: c.on}}
+			a := asset.Asset{Status: asset.Active, Device: &asset.Device{LostMode: c.on, Epoch: c.epoch}}
 			if c.deleted {
-				a.Status = asset.Deleted
+				a.Status, a.Device = asset.Deleted, nil
 			}
 			got := standingOf(c.commands, a, now)
 			if (got.Lost == nil) != (c.lost == "") || got.Lost != nil && got.Lost.State != c.lost {
