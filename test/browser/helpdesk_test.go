@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/test/browser"
 	"github.com/musterhq/muster/test/needs"
 )
@@ -108,5 +111,50 @@ func TestCommand_RefusedDialogStaysOpen(t *testing.T) {
 	tab.Waits(`!document.querySelector("dialog[open]")`)
 	if got := tab.Path(); got != device {
 		t.Errorf("after it was sent, the page is %s, want %s", got, device)
+	}
+}
+
+// The card offers the end of lost mode when a colleague starts it while the page is open: its button opens the dialog.
+func TestHelpDesk_ButtonThatBecameLive(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Go("/helpdesk?id=" + device.AssetID)
+	tab.Waits(`document.documentElement.dataset.live === "on"`)
+	tab.Eval(`(window.kept = "yes", "")`)
+	tenant.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/lost-mode",
+		map[string]any{"message": "Call us", "phoneNumber": "555"}).Want(t, 200)
+	tab.Click("#card [data-opens=stop_lost_mode]")
+	tab.Waits(`document.querySelector("#stop_lost_mode").open`)
+	if got := tab.Eval(`window.kept ?? "loaded again"`); got != "yes" {
+		t.Errorf("the page is %s", got)
+	}
+}
+
+// A button whose dialog the page does not have, as the person gets the right while the page is open, loads the page again
+// and opens the dialog; on the help desk and on the device's page.
+func TestCommand_ButtonWithoutDialogLoadsThePage(t *testing.T) {
+	t.Parallel()
+	tenant, replica, person, tab := visitor(t, account.Viewer)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	for _, at := range []string{"/helpdesk?id=" + device.AssetID, "/devices/" + device.AssetID} {
+		person.Change(func(u *account.User) { u.Rights &^= account.CommandDevices })
+		tab.Go(at)
+		tab.Waits(`document.documentElement.dataset.live === "on"`)
+		if n := tab.Eval(`String(document.querySelectorAll("#start_lost_mode, [data-opens=start_lost_mode]").length)`); n != "0" {
+			t.Errorf("%s: without the right there are %s buttons and dialogs, want 0", at, n)
+		}
+		person.Change(func(u *account.User) { u.Rights |= account.CommandDevices })
+		tab.Eval(`(portal.refresh(null), "")`)
+		tab.Waits(`document.querySelector("[data-opens=start_lost_mode]") !== null`)
+		tab.Eval(`document.querySelector("#more")?.setAttribute("open", "") ?? ""`)
+		tab.Click("[data-opens=start_lost_mode]")
+		tab.Waits(`document.querySelector("#start_lost_mode")?.open === true`)
+		if got := tab.Eval(`location.pathname + location.search`); got != at {
+			t.Errorf("the page is %s, want %s", got, at)
+		}
+		if bad := tab.Bad(); bad != "" {
+			t.Errorf("%s: %s", at, bad)
+		}
 	}
 }

@@ -85,7 +85,8 @@ func TestDevice_LostModeThatTheDisconnectionLeavesOpen(t *testing.T) {
 	if again := o.device(t, "d2", "S1", "Phone", o.Policy); again.ID != a.ID || again.Device.Epoch == a.Device.Epoch {
 		t.Fatalf("the device is asset %s, epoch %d", again.ID, again.Device.Epoch)
 	}
-	if page := o.get(t, admin, desk, 200); strings.Contains(page, "End lost mode") || !strings.Contains(page, "Start lost mode") {
+	if page := o.get(t, admin, desk, 200); strings.Contains(page, `data-opens="stop_lost_mode"`) ||
+		!strings.Contains(page, `data-opens="start_lost_mode"`) {
 		t.Error("the device that is enrolled as the asset now is offered the end of a lost mode that it never had")
 	}
 }

@@ -80,12 +80,18 @@ func (s *Section) deskHits(v *frame.Visit, text string) ([]asset.Asset, error) {
 	return s.newest(v, asset.Filter{Text: text}, maxDesk+1)
 }
 
-// deskActions are what the help desk does to a device: message, lock, lost mode, restart.
-func deskActions(d device) []action {
-	lostMode := frame.Either(d.lost(), command.StopLostMode, command.StartLostMode)
+// deskDialogs are what the help desk does to devices: message, lock, the start and the end of lost mode, restart.
+func deskDialogs() []action {
 	return slices.DeleteFunc(actions(), func(a action) bool {
-		return !slices.Contains([]command.Type{command.NotificationMessage, command.Lock, command.Reboot, lostMode}, a.Type)
+		return !slices.Contains([]command.Type{command.NotificationMessage, command.Lock, command.Reboot, command.StartLostMode,
+			command.StopLostMode}, a.Type)
 	})
+}
+
+// deskActions are those of them that the card of a device offers: of lost mode either the start or the end.
+func deskActions(d device) []action {
+	other := frame.Either(d.lost(), command.StartLostMode, command.StopLostMode)
+	return slices.DeleteFunc(deskDialogs(), func(a action) bool { return a.Type == other })
 }
 
 // user is the person to whom the device is assigned.

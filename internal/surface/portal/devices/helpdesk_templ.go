@@ -110,7 +110,7 @@ func deskPage(v *frame.Visit, s *Section, d desk) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, a := range deskActions(*d.Card) {
+			for _, a := range deskDialogs() {
 				if s.barred(v, a, d.Card.Asset) == "" {
 					templ_7745c5c3_Err = dialog(v, *d.Card, a).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {

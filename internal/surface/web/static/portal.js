@@ -388,6 +388,18 @@
     for (const form of $$("form[data-proof]", dialog)) askPassword(form).catch(() => {}); // it is asked for when the form is sent
     return dialog;
   };
+  // A button that a live part got after the page was made may have no dialog on it: the page is loaded again, and opens it.
+  const toOpen = "to-open";
+  const openOrReload = (id) => {
+    if (open(id)) return;
+    sessionStorage.setItem(toOpen, id);
+    location.replace(location.pathname + location.search); // a reload could send a form again
+  };
+  const openAfterReload = () => {
+    const id = sessionStorage.getItem(toOpen);
+    sessionStorage.removeItem(toOpen);
+    if (id) open(id);
+  };
   const copy = async (button) => {
     try {
       await navigator.clipboard.writeText(button.dataset.copy);
@@ -407,7 +419,7 @@
     const at = (selector) => event.target.closest?.(selector);
     let hit;
     if ((hit = at("[data-copy]"))) { event.preventDefault(); copy(hit); }
-    else if ((hit = at("[data-opens]"))) { event.preventDefault(); open(hit.dataset.opens); }
+    else if ((hit = at("[data-opens]"))) { event.preventDefault(); openOrReload(hit.dataset.opens); }
     else if ((hit = at("[data-close]"))) hit.closest("dialog")?.close();
     else if ((hit = at("[data-dismiss]"))) hit.closest(".note")?.remove();
     else if (at("[data-palette]")) palette.show();
@@ -646,7 +658,7 @@
       open(form.closest("dialog").id);
     }
   };
-  const begin = () => { dressTheme(); tick(); dress(); restoreList(); showTabs(); listen(); showAgain(); };
+  const begin = () => { dressTheme(); tick(); dress(); restoreList(); showTabs(); listen(); showAgain(); openAfterReload(); };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
 })();
 
