@@ -3,6 +3,8 @@ package portal_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +116,39 @@ func TestDevices_FilterByPlaceAndEnrollment(t *testing.T) {
 	}
 }
 
+// The forms of the list keep what its address asks for, besides their own fields: also a policy that is named as in the API, or
+// that the form does not offer, the order, and the size of a page.
+func TestDevices_FormsKeepTheList(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	const rest = "archived=true&cols=os&cols=serial&density=compact&lost=false&patch=2026-09&size=50&sort=identification%2Casc&tag=a&tag=b"
+	const app, fields = "app=com.example&appBelow=7", "management=PLATFORM&place=day&q=ab&status=ACTIVE"
+	for policy, offered := range map[string]string{o.Policy.ID: o.Policy.ID, o.Policy.PathName(): o.Policy.ID, "gone": "gone",
+		"enterprises/other/policies/" + o.Policy.ID: "enterprises/other/policies/" + o.Policy.ID} {
+		page := o.get(t, admin, "/devices?"+rest+"&"+app+"&"+fields+"&page=3&policy="+url.QueryEscape(policy), 200)
+		for form, want := range map[string]string{`role="search"`: rest + "&" + app,
+			`id="columns"`: strings.ReplaceAll(rest, "cols=os&cols=serial&density=compact&", "") + "&" + app + "&" + fields + "&policy=" + policy,
+			`id="by-app"`:  rest + "&" + fields + "&policy=" + policy} {
+			_, after, _ := strings.Cut(page, form)
+			inputs, _, _ := strings.Cut(after, "</form>")
+			got := url.Values{}
+			for _, found := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]+)"`).FindAllStringSubmatch(inputs, -1) {
+				got.Add(found[1], found[2])
+			}
+			if wanted, err := url.ParseQuery(want); err != nil || got.Encode() != wanted.Encode() {
+				t.Errorf("the form %s of policy %q keeps\n%s, want\n%s", form, policy, got.Encode(), wanted.Encode())
+			}
+		}
+		if chosen := regexp.MustCompile(`<option value="`+offered+`" selected>`).FindAllString(page, -1); len(chosen) != 1 {
+			t.Errorf("the policy %q is chosen %d times, want 1", policy, len(chosen))
+		}
+		if says := strings.Contains(page, "Policy: "+o.Policy.Name); says != (offered == o.Policy.ID) {
+			t.Errorf("the list of policy %q names it: %t", policy, says)
+		}
+	}
+}
+
 // TestDevices_ListAsCurl: the command asks for what the list shows.
 func TestDevices_ListAsCurl(t *testing.T) {
 	t.Parallel()
@@ -126,6 +161,7 @@ func TestDevices_ListAsCurl(t *testing.T) {
 		"/devices?sort=identification,asc": "/api/v1/assets?sort=identification%2Casc&#39;",
 		"/devices?policy=" + o.Policy.ID + "&q=ab": "/api/v1/assets?policy=" + strings.ReplaceAll(o.Policy.PathName(), "/", "%2F") +
 			"&amp;search=ab&#39;",
+		"/devices?policy=gone": "/api/v1/assets?policy=gone&#39;",
 	} {
 		t.Run(path, func(t *testing.T) {
 			if page := o.get(t, admin, path, 200); !strings.Contains(page, want) {

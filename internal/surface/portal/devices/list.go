@@ -127,9 +127,6 @@ func (t table) tabs() []frame.Tab {
 	return tabs
 }
 
-// hidden are the filters for which the form above the list has no field.
-func hidden() []string { return append(filterNames()[2:], "patch") }
-
 // chip is a filter that is on.
 type chip struct{ Label, Off string }
 
@@ -144,7 +141,7 @@ func (t table) chips() []chip {
 	if t.Get("status") != string(asset.Inactive) {
 		add("status", "Status: "+wordOf(statusWords(), t.Get("status")))
 	}
-	add("policy", "Policy: "+cmp.Or(t.policy(t.Get("policy")).Name, t.Get("policy")))
+	add("policy", "Policy: "+cmp.Or(t.wanted().Name, t.Get("policy")))
 	for _, tag := range t.Values["tag"] {
 		all = append(all, chip{"Tag: " + tag, t.Without("tag", tag).URL()})
 	}
@@ -191,6 +188,17 @@ func (t table) policy(id string) policy.Policy {
 	return policy.Policy{}
 }
 
+// wanted is the policy of the filter, which has its id or its path name; zero: it is not on offer.
+func (t table) wanted() policy.Policy {
+	asked := t.Get("policy")
+	for _, p := range t.Policies {
+		if asked == p.ID || asked == p.PathName() {
+			return p
+		}
+	}
+	return policy.Policy{}
+}
+
 // below is the version below which an app is looked for, in words.
 func (t table) below() string {
 	if v := t.Get("appBelow"); v != "" {
@@ -213,7 +221,7 @@ func (t table) curl(v *frame.Visit) string {
 	if words := t.Get("q"); words != "" {
 		q.Set("search", words)
 	}
-	if p := t.policy(t.Get("policy")); p.ID != "" {
+	if p := t.wanted(); p.ID != "" {
 		q.Set("policy", p.PathName())
 	}
 	if by, usual, _ := strings.Cut(t.Spec.Default, ","); t.Sort != by || t.Descending != (usual == "desc") {

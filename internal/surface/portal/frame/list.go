@@ -93,8 +93,8 @@ func (l List) Filtered() int {
 	return n
 }
 
-// URL is the address of the table as it is.
-func (l List) URL() string {
+// Query is the query of the address.
+func (l List) Query() url.Values {
 	q := maps.Clone(l.Values)
 	if by := l.SortText(); by != l.Spec.Default {
 		q.Set("sort", by)
@@ -105,10 +105,13 @@ func (l List) URL() string {
 	if l.Size != Sizes()[0] {
 		q.Set("size", strconv.Itoa(l.Size))
 	}
-	if len(q) == 0 {
-		return l.Spec.Path
-	}
-	return l.Spec.Path + "?" + q.Encode()
+	return q
+}
+
+// URL is the address of the table as it is.
+func (l List) URL() string {
+	query := l.Query().Encode()
+	return l.Spec.Path + Either(query == "", "", "?") + query
 }
 
 // WithQuery is the address with an encoded query added to its own.
@@ -116,11 +119,8 @@ func WithQuery(address, query string) string {
 	return address + Either(strings.Contains(address, "?"), "&", "?") + query
 }
 
-// QueryText is the query of the address, for an export of the same list.
-func (l List) QueryText() string {
-	_, query, _ := strings.Cut(l.At(0).URL(), "?")
-	return query
-}
+// QueryText is the query of the first page's address, for an export of the same list.
+func (l List) QueryText() string { return l.At(0).Query().Encode() }
 
 // SortText is the sort parameter.
 func (l List) SortText() string { return l.Sort + Either(l.Descending, ",desc", ",asc") }
