@@ -3,6 +3,7 @@ package database
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
@@ -56,6 +57,13 @@ func policyOrder(o policy.Order) string {
 func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error) {
 	only, ids := ofPolicies(`p.id`, q.IDs)
 	where, args := ` WHERE p.company_id = ? AND NOT p.deleted`+only, append([]any{q.CompanyID}, ids...)
+	if q.Type != "" {
+		where, args = where+` AND p.type = ?`, append(args, string(q.Type))
+	}
+	columns := policyColumns
+	if q.Bare {
+		columns = strings.Replace(columns, `p.document`, `''`, 1)
+	}
 	total, err := value[int64](ctx, db.read(), `SELECT COUNT(*) FROM policies p`+where, args...)
 	if err != nil || int64(q.Offset) >= total {
 		return nil, total, err
@@ -64,7 +72,7 @@ func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, in
 	if q.Descending {
 		direction = " DESC"
 	}
-	page, err := list(ctx, db.read(), into(policyFields), `SELECT `+policyColumns+policyTables+where+
+	page, err := list(ctx, db.read(), into(policyFields), `SELECT `+columns+policyTables+where+
 		` ORDER BY `+policyOrder(q.Order)+direction+`, p.id`+direction+` LIMIT ? OFFSET ?`,
 		append(args, q.Limit, q.Offset)...)
 	return page, total, err

@@ -254,3 +254,27 @@ func TestPushes_FollowTheRevision(t *testing.T) {
 		equal(f, "applied", applied, map[string]int{"d1": 1, "d1 later": 3, "d2": 1, "d2 later": 1})
 	})
 }
+
+func TestPolicies_OfATypeWithoutDocuments(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for id, of := range map[string]policy.Type{"p1": policy.Platform, "p2": policy.Agent} {
+			f.ok(f.db.CreatePolicy(f.Context(), policy.Policy{ID: id, CompanyID: f.company.ID, Name: id, Type: of, Description: "d",
+				Document: json.RawMessage(`{"a":1}`)}, policy.Author{}, ""))
+		}
+		whole := policy.Query{CompanyID: f.company.ID, Type: policy.Agent, Limit: 20}
+		bare := whole
+		bare.Bare = true
+		for _, row := range []struct {
+			query policy.Query
+			want  string
+		}{{whole, `{"a":1}`}, {bare, ""}} {
+			page, total, err := f.db.Policies(f.Context(), row.query)
+			f.ok(err)
+			if len(page) != 1 || total != 1 {
+				f.Fatalf("%+v: got %+v of %d, want p2", row.query, page, total)
+			}
+			got := page[0]
+			equal(f, fmt.Sprintf("%+v", row.query), words(got.ID, got.Description, string(got.Document)), words("p2", "d", row.want))
+		}
+	})
+}

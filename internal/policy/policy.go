@@ -130,6 +130,8 @@ type Store interface {
 type Query struct {
 	CompanyID     string
 	IDs           []string // nil: all; else only these
+	Type          Type     // empty: both
+	Bare          bool     // the documents, which may have 1 MiB each, are left out
 	Order         Order
 	Descending    bool
 	Offset, Limit int

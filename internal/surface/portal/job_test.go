@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -345,6 +346,36 @@ func TestJob_PlanOfAMoveKnowsThePolicy(t *testing.T) {
 			if has := strings.Contains(part, `name="id" value="`+id+`"`); has != slices.Contains(want.ids, id) {
 				t.Errorf("%q: %s is sent: %v", to, id, has)
 			}
+		}
+	}
+}
+
+// However many policies of one type there are, a device can be moved to each of the other type; where a form does not offer all,
+// it says so.
+func TestPolicies_ManyOfATypeLeaveRoomForTheOther(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, admin := o.device(t, "d1", "S1", "Phone", o.Policy), o.person(t, account.Admin)
+	for n := range 1001 {
+		p := policy.Policy{ID: resource.NewID(), CompanyID: o.Company.ID, Name: fmt.Sprintf("A %04d", n), Type: policy.Agent,
+			Document: json.RawMessage(`{}`)}
+		if err := o.DB().CreatePolicy(t.Context(), p, policy.Author{}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const more = "There are more policies"
+	for path, want := range map[string]struct{ other, agents, more bool }{
+		"/devices/" + a.ID: {other: true}, "/bulk?command=change-policy&id=" + a.ID: {true, true, true}, "/devices": {agents: true, more: true},
+	} {
+		page := o.get(t, admin, path, 200)
+		if got := strings.Contains(page, `<option value="`+o.other.ID+`"`); got != want.other {
+			t.Errorf("%s offers the other policy of the platform: %t, want %t", path, got, want.other)
+		}
+		if got := strings.Contains(page, ">A 0999</option>"); got != want.agents || strings.Contains(page, ">A 1000</option>") {
+			t.Errorf("%s offers a thousand policies of agents: %t, want %t", path, got, want.agents)
+		}
+		if got := strings.Contains(page, more); got != want.more {
+			t.Errorf("%s says %q: %t, want %t", path, more, got, want.more)
 		}
 	}
 }

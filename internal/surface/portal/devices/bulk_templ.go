@@ -197,7 +197,7 @@ func planPage(v *frame.Visit, b bulk) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = field("bulk-"+in.Name, in, device{Choices: b.Choices}, b.Typed.Get(in.Name)).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = field("bulk-"+in.Name, in, device{Choices: b.Choices, More: b.More}, b.Typed.Get(in.Name)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -190,7 +190,7 @@ func (s *Section) search(v *frame.Visit) error {
 		}
 	}
 	if v.May(account.ViewPolicies) && text != "" {
-		policies, err := s.policies(v)
+		policies, _, err := s.policies(v, "")
 		if err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ type table struct {
 	Rows     []asset.Asset
 	Total    int64
 	Policies []policy.Policy
+	More     bool // there are more than these policies
 	Views    []asset.SavedView
 	Columns  []column
 	Problem  string // with a filter of the address, for which no device is shown
@@ -102,7 +103,7 @@ func (s *Section) list(v *frame.Visit) error {
 		return err
 	}
 	if v.May(account.ViewPolicies) {
-		if t.Policies, err = s.policies(v); err != nil {
+		if t.Policies, t.More, err = s.policies(v, ""); err != nil {
 			return err
 		}
 	}

@@ -37,6 +37,7 @@ type device struct {
 	Report  report
 	Tab     tabName
 	Choices []policy.Policy // to move it to
+	More    bool            // there are more than these choices
 	Wanted  int             // the present version of its policy; 0: not known, or not for the person to see
 	Once    string
 	Undo    string // the last edit, if it can be undone
@@ -111,19 +112,17 @@ func (s *Section) show(v *frame.Visit, status int, d device) error {
 		return v.Fragment(body(v, d, content))
 	}
 	if d.Device != nil && v.May(account.ViewPolicies) {
-		if d.Choices, err = s.choices(v, *d.Device); err != nil {
+		if d.Choices, d.More, err = s.choices(v, *d.Device); err != nil {
 			return err
 		}
 	}
 	return v.ShowStatus(status, d.name(), frame.DevicesPath, page(v, s, d, content))
 }
 
-// choices are the policies that the device could be moved to.
-func (s *Section) choices(v *frame.Visit, d asset.Device) ([]policy.Policy, error) {
-	all, err := s.policies(v)
-	return slices.DeleteFunc(all, func(p policy.Policy) bool {
-		return string(p.Type) != string(d.Management) || p.ID == d.PolicyID
-	}), err
+// choices are the policies that the device could be moved to, and whether there are more.
+func (s *Section) choices(v *frame.Visit, d asset.Device) ([]policy.Policy, bool, error) {
+	all, more, err := s.policies(v, policy.Type(d.Management))
+	return slices.DeleteFunc(all, func(p policy.Policy) bool { return p.ID == d.PolicyID }), more, err
 }
 
 // content reads what the tab needs.

@@ -23,6 +23,7 @@ type bulk struct {
 	Devices []planned // the first of them
 	Barred  int       // of Devices
 	Choices []policy.Policy
+	More    bool           // there are more than these choices
 	To      *policy.Policy // of Choices, that was chosen; nil: none
 	Once    string
 	Typed   url.Values // of a form that was refused, with what is wrong with it
@@ -133,16 +134,24 @@ func (s *Section) expand(v *frame.Visit, b *bulk, asked url.Values) error {
 	return nil
 }
 
-// choose reads the policies that the plan's form offers, and the chosen one.
-func (s *Section) choose(v *frame.Visit, b *bulk, id string) (err error) {
+// choose reads the policies that the plan's form offers, and the chosen one. Many policies of one type leave
+// none of the other type out.
+func (s *Section) choose(v *frame.Visit, b *bulk, id string) error {
 	if b.row == nil || !b.row.NamesPolicy {
 		return nil
 	}
-	b.Choices, err = s.policies(v)
+	for _, of := range []policy.Type{policy.Platform, policy.Agent} {
+		found, more, err := s.policies(v, of)
+		if err != nil {
+			return err
+		}
+		b.Choices, b.More = append(b.Choices, found...), b.More || more
+	}
+	slices.SortFunc(b.Choices, func(p, other policy.Policy) int { return strings.Compare(p.Name, other.Name) })
 	if i := slices.IndexFunc(b.Choices, func(p policy.Policy) bool { return p.ID == id }); i >= 0 {
 		b.To = &b.Choices[i]
 	}
-	return err
+	return nil
 }
 
 // policyField is the field of a plan that names a policy, as the command's argument is called.

@@ -118,12 +118,13 @@ func (s *Section) find(v *frame.Visit) (asset.Asset, error) {
 	return asset.Find(v.Context(), s.Assets, v.Principal, v.PathValue("id"))
 }
 
-// maxPolicies is how many policies a choice offers.
-const maxPolicies = 200
+// maxPolicies is how many policies of a type a choice offers.
+const maxPolicies = 1000
 
-// policies are those that the person may see, by name.
-func (s *Section) policies(v *frame.Visit) ([]policy.Policy, error) {
-	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName,
-		Limit: maxPolicies})
-	return all, err
+// policies are those of a type, or of both if it is empty, that the person may see, by name and without their documents, and
+// whether there are more.
+func (s *Section) policies(v *frame.Visit, of policy.Type) ([]policy.Policy, bool, error) {
+	all, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Type: of,
+		Bare: true, Order: policy.ByName, Limit: maxPolicies})
+	return all, total > maxPolicies, err
 }
