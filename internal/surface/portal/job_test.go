@@ -263,7 +263,8 @@ func TestJob_ARefusedPlanKeepsWhatWasTyped(t *testing.T) {
 		"rate": {"17"}, "at": {"2027-03-04T05:06"}, "at-utc": {"2027-03-04T05:06:00Z"}, "note-reason": {"Because <b>"}}
 	page := string(admin.Send(o.base+"/jobs", form).Want(t, 400).Body)
 	for _, want := range []string{`value="` + once + `"`, `name="id" value="` + a.ID + `"`, strings.Repeat("x", 65), "Hello &lt;b&gt;",
-		`value="17"`, `value="2027-03-04T05:06"`, `value="2027-03-04T05:06:00Z"`, `value="Because &lt;b&gt;"`, `id="bulk-add-wrong"`} {
+		`value="17"`, `value="2027-03-04T05:06"`, `value="2027-03-04T05:06:00Z"`, `value="Because &lt;b&gt;"`, `id="bulk-add-wrong"`,
+		"In the time of this computer; without JavaScript, in UTC."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the plan does not have %s", want)
 		}
