@@ -233,10 +233,17 @@ func TestHeldForms_ChangeSomething(t *testing.T) {
 		listed[f.pattern] = true
 		path, fields := f.ready(d)
 		d.quiet()
-		before := d.written()
-		answer := d.by(f).Send(d.base+path, fields)
-		if changed := d.written() != before; changed == f.inert || answer.Status >= 500 {
-			t.Errorf("%s: changed %t, answered %d %s %.1500s", f.pattern, changed, answer.Status,
+		send := func() (servertest.Answer, string) {
+			before := d.written()
+			answer := d.by(f).Send(d.base+path, fields)
+			return answer, differs(before, d.written())
+		}
+		answer, changed := send()
+		for again := 0; f.inert && changed != "" && again < 3; again++ { // what goes on by itself can write, too
+			answer, changed = send()
+		}
+		if (changed == "") != f.inert || answer.Status >= 500 {
+			t.Errorf("%s: changed %q, answered %d %s %.1500s", f.pattern, changed, answer.Status,
 				answer.Header.Get("Location"), answer.Body)
 		}
 	}
