@@ -175,7 +175,8 @@ type DeliveryStore interface {
 	// Accept notes that the device has stored a command of a type. It does nothing if that was noted before,
 	// or if there is no such delivery.
 	Accept(ctx context.Context, deviceID, commandID, kind string, at time.Time) error
-	// DropExpired ends up to limit deliveries whose deadline has passed, and returns how many.
+	// DropExpired ends up to limit deliveries whose deadline has passed, and returns how many. A device that was
+	// offered a command may still say for some minutes that it is done.
 	DropExpired(ctx context.Context, limit int) (int, error)
 	// EndDelivery ends a delivery, and changes the device's state unless s is empty.
 	EndDelivery(ctx context.Context, deviceID, commandID string, s State) error

@@ -276,6 +276,33 @@ func TestOffer_Forged(t *testing.T) {
 	}
 }
 
+// A device that fetched a command in time may say that it is done after the deadline.
+func TestOffer_DoneAfterTheDeadline(t *testing.T) {
+	w := newWorld(t)
+	for _, kind := range []command.Type{command.Reboot, command.LocationUpdate} {
+		w.pass(0)
+		p := w.enroll(protocol.Ed25519)
+		p.mustCheckIn()
+		p.send(kind, nil)
+		deadline := kind.Lifetime(asset.Agent)
+		w.pass(deadline - 10*time.Second)
+		p.mustCheckIn() // it has the command, and says nothing of it yet
+		w.pass(deadline + time.Minute)
+		ears := &deaf{}
+		w.link.Waker = ears
+		if err := w.link.Sweep(t.Context()); err != nil || len(ears.hints) > 0 {
+			t.Fatalf("hints %q, %v: there is nothing to fetch", ears.hints, err)
+		}
+		p.mustCheckIn()
+		if c := p.latest(); c.State != command.Succeeded || w.device(p).Open != 0 {
+			t.Errorf("%s ended %s %q", kind, c.State, c.Outcome)
+		}
+		if at := p.asset().Device.Location; kind == command.LocationUpdate && at == nil {
+			t.Error("the place was not kept")
+		}
+	}
+}
+
 // A command that is signed with a key which the device does not know yet waits for the
 // check-in that announces the key.
 func TestOffer_NewKey(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 
 const (
 	sweepBatch = 200
-	// expiryGrace is how long after its deadline a command still waits for the
+	// ExpiryGrace is how long after its deadline a command still waits for the
 	// word of a device that carried it out at the last moment.
-	expiryGrace = 5 * time.Minute
+	ExpiryGrace = 5 * time.Minute
 	// askLimit is how long after that a command waits for the platform to be asked a last time: the service
 	// was down, or the platform cannot be reached.
 	askLimit = 24 * time.Hour
@@ -26,7 +26,7 @@ func (c Command) ExpiresAt() time.Time {
 	if c.Deadline.IsZero() {
 		return time.Time{}
 	}
-	return c.Deadline.Add(expiryGrace)
+	return c.Deadline.Add(ExpiryGrace)
 }
 
 // Expired reports whether a command that is open ends without a word from its device.
@@ -42,7 +42,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	interrupted := s.abandon(ctx, s.now().Add(-2*SendLimit))
 	expired := s.sweep(ctx, func(ctx context.Context) ([]Command, error) {
 		now := s.now()
-		before := now.Add(-expiryGrace)
+		before := now.Add(-ExpiryGrace)
 		return s.Finder.Overdue(ctx, Expiry{AskedAt: now.Add(AskAgain), Before: before, Unasked: before.Add(-askLimit)}, sweepBatch)
 	}, expire, "expired")
 	return errors.Join(interrupted, expired)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/command"
 )
 
 const deliveryColumns = `command_id, device_id, type, args, created_at, deadline, final, accepted_at, number`
@@ -94,16 +95,18 @@ func sortOffered(all []agentdevice.Delivery) {
 type expired struct{ device, command string }
 
 // DropExpired ends deliveries whose deadline has passed, up to limit: their commands expire
-// by themselves. What another transaction works on now is left to the next call. It reports
-// how many it ended.
+// by themselves. One that was offered, and whose command waits for the device's word, is kept for
+// command.ExpiryGrace more. What another transaction works on now is left to the next call. It
+// reports how many it ended.
 func (db *DB) DropExpired(ctx context.Context, limit int) (dropped int, err error) {
-	now := millis(db.now())
+	now := db.now()
 	err = db.writeRelaxed(ctx, func(ctx context.Context, t *tx) error {
 		dropped = 0
 		// The device before its deliveries, as all that change both do.
 		all := listed(ctx, t, into(func(e *expired) []any { return []any{&e.device, &e.command} }), `SELECT d.id, v.command_id
 			FROM agent_deliveries v JOIN agent_devices d ON d.id = v.device_id
-			WHERE v.deadline <> 0 AND v.deadline <= ? ORDER BY v.deadline, v.command_id LIMIT ?`+t.skipLocked(), now, limit)
+			WHERE v.deadline <> 0 AND v.deadline <= ? AND (v.deadline <= ? OR v.final OR `+unoffered+`)
+			ORDER BY v.deadline, v.command_id LIMIT ?`+t.skipLocked(), millis(now), millis(now.Add(-command.ExpiryGrace)), limit)
 		if len(all) == 0 {
 			return nil
 		}
@@ -188,13 +191,14 @@ func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
 func (db *DB) Waiting(ctx context.Context, after, until time.Time, limit int) ([]string, error) {
 	from, to := millis(after), millis(until)
 	return list(ctx, db.read(), scanValue[string], `SELECT device_id FROM agent_deliveries WHERE lease_until > ? AND lease_until <= ?
+			AND (deadline = 0 OR deadline > ?)
 		UNION SELECT d.id FROM commands c JOIN agent_devices d ON d.asset_id = c.asset_id AND d.epoch = c.epoch
 			WHERE c.state = 'SENT' AND c.created_at > ? AND c.created_at <= ? AND c.type = 'CHANGE_POLICY'
 		UNION SELECT d.id FROM policies p JOIN assets a ON a.company_id = p.company_id AND a.policy_id = p.id AND a.policy_id <> ''
 			JOIN agent_devices d ON d.asset_id = a.id AND d.epoch = a.epoch
 			WHERE p.type = 'AGENT' AND p.updated_at > ? AND p.updated_at <= ? AND NOT p.deleted
 			AND (a.applied_policy_id <> p.id OR a.applied_version <> p.version)
-		LIMIT ?`, from, to, from, to, from, to, limit)
+		LIMIT ?`, from, to, to, from, to, from, to, limit)
 }
 
 func findDelivery(ctx context.Context, c conn, deviceID, commandID, lock string) (agentdevice.Delivery, error) {

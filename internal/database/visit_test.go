@@ -283,6 +283,39 @@ func TestDropExpired(t *testing.T) {
 	})
 }
 
+// A device may say that it carried out a command until its grace ends. It is offered the command until the deadline alone.
+func TestDropExpired_Offered(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := f.deviceFor("SN-1")
+		deadline := f.clock.Now().Add(time.Minute)
+		offered := f.deliver(d, command.UploadLog, deadline)
+		message := f.intent(f.asset(d.AssetID), command.NotificationMessage)
+		message.State, message.Deadline = command.Succeeded, deadline
+		_, _, err := f.db.Begin(f.Context(), message, &agentdevice.Delivery{CommandID: message.ID, DeviceID: d.ID,
+			Type: string(message.Type), Args: []byte(`{}`), CreatedAt: message.CreatedAt, Deadline: deadline, Final: true})
+		f.ok(err)
+		f.visit(f.db, d, 1)
+		f.deliver(d, command.Reboot, deadline) // never offered
+		dropped := func(want int) {
+			f.Helper()
+			n, err := f.db.DropExpired(f.Context(), 10)
+			f.ok(err)
+			equal(f, "dropped", n, want)
+		}
+		f.clock.Advance(time.Minute)
+		dropped(2)
+		f.clock.Advance(command.ExpiryGrace - time.Second)
+		dropped(0)
+		f.ok(f.db.KeepLog(f.Context(), d, agentdevice.Log{ID: offered.ID, At: f.clock.Now(), Bytes: 1, Text: "x"}))
+		got, _ := f.visit(f.db, d, 2, offered.ID)
+		equal(f, "offered after the deadline", ids(got.Offered), []string(nil))
+		equal(f, "has the log", got.Outstanding[offered.ID].Logged, true)
+		f.clock.Advance(time.Second)
+		dropped(1)
+		equal(f, "open", f.deviceNow(d.ID).Open, 0)
+	})
+}
+
 // A command that was kept for a device at the moment at which it ended is not fetched: it ends,
 // whatever replicas sweep, and no other does.
 func TestEndOrphans(t *testing.T) {
