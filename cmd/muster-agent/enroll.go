@@ -84,16 +84,21 @@ func (c *enrollCommand) Run(env *environment) error {
 	err = c.enroll(env, device, agent.Enrollment{Server: code.Server, Token: code.Token, Role: protocol.Role(c.Role),
 		Algorithm:  protocol.Algorithm(c.Alg),
 		Connection: agent.Connection{Pins: code.Pins, NameServers: c.DNS}, CommandKey: code.CommandKey, Again: c.Again},
-		func() (bool, error) {
-			if android, ok := device.(*shell.Device); ok {
-				return android.Asks(env.ctx)
-			}
-			return false, nil
-		})
+		func() (bool, error) { return c.handOver(env.ctx, device) })
 	if errors.Is(err, agent.ErrWaiting) && env.ctx.Err() == nil {
 		return nil // the agent's service goes on to ask
 	}
 	return err
+}
+
+// handOver has init start the agent's service, which goes on to ask, and reports whether it does. It does
+// nothing for a device whose identity is intact: the agent's service would run as the device that it was.
+func (c common) handOver(ctx context.Context, device agent.Device) (bool, error) {
+	android, ok := device.(*shell.Device)
+	if _, goesOn := agent.Asking(c.State); !ok || !goesOn {
+		return false, nil
+	}
+	return android.Asks(ctx)
 }
 
 // comeBack asks until a device that lost its identity, and was given a code, is enrolled.

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"encoding/base64"
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,8 +15,48 @@ import (
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agent/shell"
 	"github.com/musterhq/muster/internal/agent/simulated"
 )
+
+// noted are the tools of a device that were run.
+type noted []string
+
+// Run implements shell.Runner.
+func (n *noted) Run(_ context.Context, tool string, args ...string) (string, error) {
+	*n = append(*n, strings.Join(append([]string{tool}, args...), " "))
+	return "", nil
+}
+
+// The agent's service goes on to ask for a device that lost its identity. With an intact identity it would not ask.
+func TestHandOver_OnlyWithoutAnIdentity(t *testing.T) {
+	t.Parallel()
+	key, err := protocol.NewPrivateKey(protocol.Ed25519)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := key.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := base64.StdEncoding.EncodeToString(raw)
+	for identity, asks := range map[string]bool{
+		`{"server":"https://muster.example","deviceId":"d","key":"` + secret + `","commandKeys":[{"id":"k1"}]}`: false, `{`: true,
+	} {
+		c := common{State: t.TempDir()}
+		for name, text := range map[string]string{"identity.json": identity,
+			"enrolling.json": `{"server":"https://muster.example","token":"t","key":"` + secret + `","role":"manager"}`} {
+			if err := os.WriteFile(filepath.Join(c.State, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ran := noted{}
+		got, err := c.handOver(t.Context(), &shell.Device{Tools: &ran, Root: c.State, Now: time.Now})
+		if want := map[bool]int{true: 2}[asks]; err != nil || got != asks || len(ran) != want {
+			t.Errorf("with the identity %s: handed over %t, error %v, ran %q; want %t and %d tools", identity, got, err, ran, asks, want)
+		}
+	}
+}
 
 // The push service that enroll was given is the one that run listens to.
 func TestPush_IsRemembered(t *testing.T) {

@@ -159,6 +159,9 @@ func TestLost_UnknownToItsService(t *testing.T) {
 	if _, err := agent.Enroll(t.Context(), e); !errors.Is(err, agent.ErrWaiting) {
 		t.Fatalf("before it is confirmed: %v", err)
 	}
+	if again, asks := agent.Asking(p.options.Dir); asks {
+		t.Errorf("another process, which has its identity, asks: %+v", again)
+	}
 	if err := w.db.ConfirmRequest(t.Context(), w.company.ID, w.waiting(1), access.Replacement{UserID: "u", MayDestroy: true,
 		Named: true}); err != nil {
 		t.Fatal(err)
