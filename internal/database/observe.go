@@ -17,7 +17,8 @@ import (
 //
 //   - A message of the platform is applied once, by its id.
 //   - An observation that is older than the newest one of its device is dropped, also after the device has ended. An
-//     observation of only a location does not count as the newest: reports that are older than it are still applied.
+//     observation of only a location is applied at any age since the enrollment, and does not count as the newest:
+//     reports that are older than it are still applied.
 //   - A device that ended comes back only by a new enrollment, or by a
 //     comparison with the platform while its asset has no other device.
 //   - An unknown device joins with any observation but that it is gone: the message about its enrollment may be lost.
@@ -67,7 +68,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	switch {
 	case err != nil:
 		return dropped, err
-	case exists && at < known.observed:
+	case exists && at < known.observed && (known.ended || !placeOnly(o)):
 		return dropped, nil
 	case exists && known.ended && (!o.Enrolling || o.Gone):
 		return dropped, nil
@@ -87,6 +88,8 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	}
 	if !placeOnly(o) {
 		t.check(setName(ctx, t, o.CompanyID, o.Device, h.id, at))
+	} else if millis(o.Location.ReportedAt) < h.enrolled {
+		return dropped, nil
 	}
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {
 		return h.apply(ctx, t, o, joinedByName)

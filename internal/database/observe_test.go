@@ -150,6 +150,42 @@ func TestObserve_PlaceMakesNoReportStale(t *testing.T) {
 	})
 }
 
+// A lost device's place is kept also if a newer report of the device was applied before it, and changes nothing else.
+func TestObserve_ReportMakesNoPlaceStale(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.clock.Advance(time.Minute)
+		id := f.enroll("d", f.newPolicy("Office").ID).ID
+		joined := f.clock.Now()
+		place := func(found, published time.Time) enrollment.Observation {
+			return enrollment.Observation{CompanyID: f.company.ID, Device: "d", Management: asset.Platform, ObservedAt: published,
+				Location: &asset.Location{Latitude: 1.5, Longitude: -2.25, ReportedAt: found}}
+		}
+		f.clock.Advance(2 * time.Minute)
+		f.observe(f.observation("d"))
+		before, late := f.asset(id), place(joined.Add(time.Second), joined.Add(time.Minute))
+		equal(f, "a late place is applied", f.observe(late).Applied, true)
+		before.Device.Location = late.Location
+		equal(f, "device", f.asset(id).Device, before.Device)
+		stale := f.observation("d")
+		stale.ObservedAt = f.clock.Now().Add(-2 * time.Second)
+		equal(f, "an older report is applied", f.observe(stale).Applied, false)
+
+		f.observe(place(f.clock.Now(), f.clock.Now()))
+		late = place(joined.Add(30*time.Second), joined.Add(time.Minute))
+		equal(f, "a late place that is not the newest is applied", f.observe(late).Applied, true)
+		equal(f, "place", f.asset(id).Device.Location.ReportedAt, f.clock.Now())
+		early := place(joined.Add(-time.Second), f.clock.Now())
+		equal(f, "a place from before the enrollment is applied", f.observe(early).Applied, false)
+		trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 10)
+		f.ok(err)
+		equal(f, "places", len(trail), 3)
+		gone := f.observation("d")
+		gone.Gone = true
+		f.observe(gone)
+		equal(f, "a place of a device that ended is applied", f.observe(place(joined.Add(time.Minute), joined.Add(time.Minute))).Applied, false)
+	})
+}
+
 func TestObserve_UnknownDeviceThatEnded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.observation("d")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/asset"
@@ -11,8 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
-
-	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
 // The results of a notification. After failed the platform sends the notification again, and after Foreign too until the
@@ -132,32 +131,44 @@ func (p *Platform) settle(ctx context.Context, owner company.Company, o *operati
 	return p.store.Commands.Settle(ctx, feedback)
 }
 
-// consumeUsage applies the newest location in the usage log of a device in lost mode.
+// maxLocations is how many locations of one notification are applied: the newest ones.
+const maxLocations = 100
+
+// consumeUsage applies the locations in the usage log of a device in lost mode, the newest first: a device that is not
+// known joins with that. The last one to be applied has the id of the message, so that after a crash all are applied again.
 func (p *Platform) consumeUsage(ctx context.Context, owner company.Company, n *notification) (string, error) {
-	newest := lastLocation(n.usage.UsageLogEvents)
-	if newest == nil {
-		return ignored, nil
+	result, all := ignored, p.locations(n)
+	for i, location := range all {
+		seen := enrollment.Observation{CompanyID: owner.ID, Device: n.usage.Device, Management: asset.Platform,
+			Location: location, ObservedAt: n.published}
+		if i == len(all)-1 {
+			seen.MessageID = n.id
+		}
+		one, err := p.observe(ctx, seen)
+		if err != nil {
+			return one, err
+		}
+		if one == applied {
+			result = applied
+		}
 	}
-	return p.observe(ctx, enrollment.Observation{
-		CompanyID: owner.ID, Device: n.usage.Device, Management: asset.Platform,
-		Location: newest, ObservedAt: n.published, MessageID: n.id,
-	})
+	return result, nil
 }
 
-// lastLocation returns the location with the latest time; nil: the events have none.
-func lastLocation(events []*androidmanagement.UsageLogEvent) *asset.Location {
-	var newest *asset.Location
-	for _, e := range events {
+// locations returns the newest locations of a usage log that have a time and are on the globe, the newest first.
+func (p *Platform) locations(n *notification) (all []*asset.Location) {
+	for _, e := range n.usage.UsageLogEvents {
 		if e == nil || e.LostModeLocationEvent == nil || e.LostModeLocationEvent.Location == nil {
 			continue
 		}
 		at, where := instant(e.EventTime), e.LostModeLocationEvent.Location
-		if at.IsZero() || newest != nil && !at.After(newest.ReportedAt) {
-			continue
+		l := enrollment.CleanLocation(&asset.Location{Latitude: where.Latitude, Longitude: where.Longitude, ReportedAt: at}, at, p.now())
+		if l != nil && !at.IsZero() {
+			all = append(all, l)
 		}
-		newest = &asset.Location{Latitude: where.Latitude, Longitude: where.Longitude, ReportedAt: at}
 	}
-	return newest
+	slices.SortStableFunc(all, func(a, b *asset.Location) int { return b.ReportedAt.Compare(a.ReportedAt) })
+	return all[:min(len(all), maxLocations)]
 }
 
 // handle consumes one message, counts and logs its result, and returns after how long the platform is to send it again;

@@ -226,6 +226,33 @@ func TestNotifications_LocationOfALostDevice(t *testing.T) {
 	})
 }
 
+// All places of one message are kept, in their order. One that is off the globe hides none.
+func TestNotifications_LocationsOfALostDevice(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		joined := time.Now()
+		b.pass(time.Hour)
+		events := []any{}
+		for n, latitude := range []float64{2, 3, 1, 1e9} {
+			at := joined.Add(time.Duration([]int{2, 3, 1, 4}[n]) * time.Minute)
+			events = append(events, map[string]any{"eventTime": at.Format(time.RFC3339Nano), "lostModeLocationEvent": map[string]any{
+				"location": map[string]any{"latitude": latitude}}})
+		}
+		b.publish("USAGE_LOGS", map[string]any{"device": a.Device.Name, "usageLogEvents": events})
+		b.pass(time.Minute)
+		trail, err := b.db.Trail(b.Context(), b.company.ID, a.ID, time.Time{}, 10)
+		b.ok(err)
+		var latitudes []float64
+		for _, l := range trail {
+			latitudes = append(latitudes, l.Latitude)
+		}
+		b.equal("trail", fmt.Sprint(latitudes), "[1 2 3]")
+		b.equal("place", b.again(a).Device.Location.Latitude, 3.0)
+		b.halt()
+		b.equal("left over", b.backlog(), 0)
+	})
+}
+
 // flaky is an inventory whose store fails at times.
 type flaky struct {
 	platform.Inventory
