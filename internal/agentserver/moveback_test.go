@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentserver"
@@ -42,6 +43,21 @@ func TestCheckIn_MovedBackWhileAway(t *testing.T) {
 	p.mustCheckIn()
 	if now = moves(); now[0].State != command.Sent && now[0].State != command.Succeeded || p.asset().Device.PolicyID != other.ID {
 		t.Errorf("a move that is no move back: %+v", now)
+	}
+}
+
+// A device is moved and reports it after the service's clock was set back by less than a minute.
+func TestCheckIn_MovedAfterASmallStepBack(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	w.pass(30 * time.Second)
+	p.mustCheckIn()
+	w.pass(0)
+	other := w.newPolicy("Other")
+	p.send(command.ChangePolicy, command.PolicyRef(other.ID))
+	p.mustCheckIn()
+	if c := p.latest(); c.State != command.Succeeded || p.asset().Device.PolicyID != other.ID {
+		t.Errorf("the move ended %s %q, with the policy %s", c.State, c.Outcome, p.asset().Device.PolicyID)
 	}
 }
 

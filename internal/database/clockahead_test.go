@@ -51,13 +51,34 @@ func TestObserve_AfterAClockThatWasAhead(t *testing.T) {
 				equal(f, "applied", f.observe(o).Applied, true)
 				stale := o
 				stale.ObservedAt = o.ObservedAt.Add(-time.Second)
-				equal(f, "an older one applied", f.observe(stale).Applied, false)
+				equal(f, "an older one applied", f.observe(stale).Applied, o.Management == asset.Agent)
 			}
 			equal(f, "synchronized", f.asset(phone.ID).SyncedAt, f.clock.Now())
 		}
 		n, err := f.db.MarkInactive(f.Context(), f.company.ID, f.clock.Now().Add(time.Second), 10)
 		f.ok(err)
 		equal(f, "devices that can become inactive", n, 2)
+	})
+}
+
+// A clock that is set back by less than a minute loses no report of an agent: its sequence numbers say which is newer.
+func TestObserve_AgentAfterASmallStepBack(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := f.deviceFor("SN-9")
+		report := f.observation(d.ID)
+		report.Management = asset.Agent
+		f.observe(report)
+		newest := f.clock.Now()
+		f.clock.Advance(-30 * time.Second)
+		report = f.observation(d.ID)
+		report.Management, report.StatusReport = asset.Agent, []byte(`{"batteryLevel": 7}`)
+		equal(f, "applied", f.observe(report).Applied, true)
+		got := f.asset(d.AssetID)
+		equal(f, "status report", string(got.Device.StatusReport), `{"batteryLevel": 7}`)
+		equal(f, "synchronized", got.SyncedAt, newest)
+		equal(f, "seen", got.Device.LastSeenAt, newest)
+		f.ok(f.db.MarkDeleted(f.Context(), d.AssetID, got.Device.Epoch, f.clock.Now()))
+		equal(f, "a report after the end is applied", f.observe(report).Applied, false)
 	})
 }
 

@@ -18,7 +18,8 @@ import (
 //   - A message of the platform is applied once, by its id.
 //   - An observation that is older than the newest one of its device is dropped, also after the device has ended. An
 //     observation of only a location is applied at any age since the enrollment, and does not count as the newest:
-//     reports that are older than it are still applied.
+//     reports that are older than it are still applied. Reports of an agent arrive in their order, by their sequence
+//     numbers: one that seems older was received after the clock was set back, or by another replica.
 //   - A device that ended comes back only by a new enrollment, or by a
 //     comparison with the platform while its asset has no other device.
 //   - An unknown device joins with any observation but that it is gone: the message about its enrollment may be lost.
@@ -68,7 +69,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	switch {
 	case err != nil:
 		return dropped, err
-	case exists && at < known.observed && (known.ended || !placeOnly(o)):
+	case exists && at < known.observed && (known.ended || o.Management != asset.Agent && !placeOnly(o)):
 		return dropped, nil
 	case exists && known.ended && (!o.Enrolling || o.Gone):
 		return dropped, nil
@@ -87,7 +88,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 			h.end(ctx, t, o.ObservedAt, ending{how: "the " + strings.ToLower(h.management) + " no longer manages the device"})
 	}
 	if !placeOnly(o) {
-		t.check(setName(ctx, t, o.CompanyID, o.Device, h.id, at))
+		t.check(setName(ctx, t, o.CompanyID, o.Device, h.id, max(at, known.observed)))
 	} else if millis(o.Location.ReportedAt) < h.enrolled {
 		return dropped, nil
 	}
