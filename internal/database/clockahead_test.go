@@ -82,6 +82,39 @@ func TestObserve_AgentAfterASmallStepBack(t *testing.T) {
 	})
 }
 
+// Commands that were kept or leased for an agent while the clock was ahead are offered after a sweep. A stop takes back
+// only what no device can have.
+func TestOffer_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := f.deviceFor("SN-1")
+		var leased, made command.Command
+		f.ahead(func() {
+			leased = f.deliver(d, command.Reboot, time.Time{})
+			got, _ := f.visit(f.db, d, 1)
+			equal(f, "leased", ids(got.Offered), []string{leased.ID})
+			made = f.deliver(d, command.UploadLog, time.Time{})
+		})
+		f.ok(f.db.Sweep(f.Context()))
+		got, _ := f.visit(f.db, d, 2)
+		equal(f, "offered at once", ids(got.Offered), []string(nil))
+		f.clock.Advance(2 * time.Minute)
+		unoffered := func(c command.Command) bool {
+			left, err := f.db.Text(f.Context(), `SELECT COUNT(*) FROM agent_deliveries WHERE command_id = ? AND lease_until = created_at`,
+				c.ID)
+			f.ok(err)
+			return left[0] == "1"
+		}
+		equal(f, "a stop takes back what was leased", unoffered(leased), false)
+		equal(f, "a stop takes back what was made", unoffered(made), true)
+		got, _ = f.visit(f.db, d, 3)
+		equal(f, "offered", len(got.Offered), 2)
+
+		f.ahead(func() { made = f.deliver(d, command.LaunchApp, time.Time{}) })
+		f.ok(f.db.ExpireDeliveryLeases(f.Context()))
+		equal(f, "a stop takes back what was made, after a start", unoffered(made), true)
+	})
+}
+
 // A device that was heard last while the clock was ahead is silent after its time, like another.
 func TestMarkInactive_AfterAClockThatWasAhead(t *testing.T) {
 	withCompany(t, func(f *fixture) {

@@ -182,7 +182,15 @@ func (db *DB) ExpireDeliveryLeases(ctx context.Context) error {
 	now := millis(db.now())
 	return db.exec(ctx,
 		`UPDATE agent_deliveries SET lease_until = CASE WHEN created_at = ? THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END
-		WHERE lease_until > ?`, now, now-1, now, now) // never created_at: see unoffered
+		WHERE lease_until > ? AND lease_until <> created_at`, now, now-1, now, now) // never created_at: see unoffered
+}
+
+// expireAhead ends leases that were given while the clock was ahead. A delivery that was made then, and not offered, stays
+// unoffered.
+func (db *DB) expireAhead(ctx context.Context, until, longest int64) error {
+	return db.execRelaxed(ctx, `UPDATE agent_deliveries SET lease_until = ?, held_until = 0,
+		created_at = CASE WHEN lease_until = created_at THEN CAST(? AS BIGINT) ELSE created_at END WHERE lease_until > ?`,
+		until, until, longest)
 }
 
 // Waiting returns devices for which something became due between two times: a

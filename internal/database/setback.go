@@ -13,9 +13,11 @@ type pause struct {
 	longest       time.Duration
 }
 
+// retry is longer than the time to any next try, and than any lease.
+const retry = time.Hour
+
 // pauses are those that a clock that was ahead makes longer. Tables that may have many rows have an index of the column.
 func pauses() []pause {
-	const retry = time.Hour // longer than the time to any next try, and than any lease
 	return []pause{
 		{"platform_quotas", "filled_at", 0},
 		{"platform_outages", "told", 0},
@@ -46,5 +48,5 @@ func (db *DB) endPauses(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return db.expireAhead(ctx, latest(now), latest(now.Add(retry)))
 }
