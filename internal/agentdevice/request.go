@@ -62,7 +62,8 @@ const AssetTokenLifetime = 24 * time.Hour
 // AssetTokenStore keeps tokens for one asset each.
 type AssetTokenStore interface {
 	// CreateAssetToken keeps a token for the asset as it is now, under the policy
-	// that the token names, or else the asset's own. It fails with
+	// that the token names, or else the asset's own, in place of those that were made
+	// for the asset before and not used. It fails with
 	// fault.NotFound, with fault.Unsupported for a device that the platform
 	// manages, and with fault.Refused if there is no such AGENT policy. While the
 	// asset has a managed device, by decides whether that may leave: its Refusal, or

@@ -14,7 +14,8 @@ import (
 
 // CreateAssetToken stores a token with which a device enrolls as an asset, in the asset's present
 // enrollment, and records that. The device that the asset has now then leaves it, which counts toward
-// the limit of destructive commands. Without a policy, the token has the asset's own.
+// the limit of destructive commands. Without a policy, the token has the asset's own. Tokens that were made for the
+// asset before, and that no device has spent, are void: a new one takes an earlier one back.
 // CreateAssetToken returns the token as it was stored. by is the person; nil: the operator.
 func (db *DB) CreateAssetToken(ctx context.Context, token agentdevice.Token, by *access.Replacement) (agentdevice.Token, error) {
 	var stored agentdevice.Token
@@ -38,6 +39,9 @@ func (db *DB) CreateAssetToken(ctx context.Context, token agentdevice.Token, by 
 		if refused, err := db.letLeave(ctx, t, h, by, activity.ProvisioningIssued); refused != nil || err != nil {
 			return refused, err
 		}
+		// What a confirmed request has bound is not such a token.
+		t.do(ctx, `DELETE FROM agent_tokens WHERE asset_id = ? AND asset_id <> '' AND company_id = ? AND device_id = '' AND NOT `+requested,
+			h.id, h.companyID, millis(db.now()))
 		t.check(insertToken(ctx, t, stored))
 		return nil, h.record(ctx, t, activity.ProvisioningIssued,
 			activity.Differences(activity.Change{Field: "policyId", After: stored.PolicyID})...)

@@ -122,6 +122,7 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 		equal(f, "its wipe", words(f.command(wipe.ID).State, f.command(wipe.ID).Outcome),
 			words(command.Failed, command.ReleasedWithoutErasing))
 		equal(f, "recorded", f.recorded(activity.AssetTakenOver), 1)
+		f.ok(f.db.CreateAgentToken(f.Context(), stale)) // as one that was made for the enrollment before
 		_, err = f.redeem(stale, "SN-1")
 		f.code(fault.Refused, err)
 		phone := f.observe(f.joined("phone", ""))
@@ -130,6 +131,36 @@ func TestEnrollAgent_TokenForAsset(t *testing.T) {
 		_, err = f.db.CreateAssetToken(f.Context(), agentdevice.Token{CompanyID: f.newCompany("other").ID, AssetID: first.AssetID,
 			PolicyID: p.ID}, nil)
 		f.code(fault.NotFound, err)
+	})
+}
+
+// A new token of an asset ends the one before, and neither one that is spent nor one that a confirmed request has bound.
+func TestCreateAssetToken_EndsTheOneBefore(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a, b := f.sameSerial(1, "SN-1")[0], f.sameSerial(1, "SN-2")[0]
+		token := func(text string, of asset.Asset) agentdevice.Token {
+			f.Helper()
+			made, err := f.db.CreateAssetToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(text)), CompanyID: f.company.ID,
+				AssetID: of.ID, ExpiresAt: f.clock.Now().Add(time.Hour)}, nil)
+			f.ok(err)
+			return made
+		}
+		shown, another := token("shown", a), token("another's", b)
+		f.token("asks")
+		f.is(agentdevice.ErrWaiting, f.lost("asks", "k1", "SN-1"))
+		f.ok(f.db.ConfirmRequest(f.Context(), f.company.ID, f.onlyRequest(), *f.may()))
+		token("next", a)
+		_, err := f.redeem(shown, "SN-3")
+		f.code(fault.Refused, err)
+		f.ok(f.lost("asks", "k1", "SN-1"))
+		equal(f, "the enrollment that was confirmed", f.asset(a.ID).Device.Epoch, 2)
+		token("last", a)
+		f.ok(f.plain("last", "k2", "SN-3"))
+		token("after", a)
+		f.ok(f.plain("last", "k2", "SN-3")) // its answer was lost
+		equal(f, "the last enrollment", f.asset(a.ID).Device.Epoch, 3)
+		_, err = f.redeem(another, "SN-4")
+		f.ok(err)
 	})
 }
 
