@@ -62,7 +62,8 @@ type Observer interface {
 // fault.Refused if the token, or the former device, does not allow that.
 type Enroller interface {
 	// EnrollAgent fails with agentdevice.ErrWaiting for a device that asks to be enrolled
-	// again, until a person has decided, and with fault.RateLimited while too many ask.
+	// again, until a person has decided, with fault.RateLimited while too many ask, and with
+	// fault.Unavailable if it can pass soon, such as after an import.
 	EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrollment.Observation) (agentdevice.Device, error)
 	// EndOrphans ends the commands that were kept for up to limit devices at the
 	// moment at which they ended.

@@ -1,7 +1,9 @@
 package agentserver_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -9,6 +11,10 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/agentserver"
+	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
 )
@@ -85,5 +91,28 @@ func TestEnroll_CodeForSeveralDevices(t *testing.T) {
 	}
 	if _, err := w.link.Enroll(t.Context(), asks(t, "SN-21", revoked.Text)); err == nil {
 		t.Error("a device enrolled with a code that was revoked")
+	}
+}
+
+// importing is an Enroller while an import of the company runs.
+type importing struct{ agentserver.Enroller }
+
+func (importing) EnrollAgent(context.Context, agentdevice.Enrollment, enrollment.Observation) (agentdevice.Device, error) {
+	return agentdevice.Device{}, fault.New(fault.Unavailable, "devices of the company are being imported")
+}
+
+// A device that cannot enroll at this moment keeps its token, and is told when to ask again.
+func TestEnroll_DuringAnImport(t *testing.T) {
+	w := newWorld(t)
+	r := asks(t, "SN-1", w.limited(1).Text)
+	w.link.Enroller = importing{w.db}
+	_, err := w.link.Enroll(t.Context(), r)
+	refused, is := errors.AsType[*protocol.Refusal](err)
+	if !is || refused.Code != protocol.Busy || refused.RetryAfter == 0 {
+		t.Errorf("refusal = %v, want busy, with a time to ask again", err)
+	}
+	w.link.Enroller = w.db
+	if _, err := w.link.Enroll(t.Context(), r); err != nil {
+		t.Errorf("after the import: %v", err)
 	}
 }

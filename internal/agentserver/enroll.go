@@ -176,6 +176,8 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 	case fault.CodeOf(err) == fault.RateLimited:
 		return none, &protocol.Refusal{Code: protocol.RateLimited, RetryAfter: int(askAgainEvery.Seconds()),
 			Message: "too many devices ask to be enrolled again: an administrator declines some of them, or they expire"}
+	case fault.CodeOf(err) == fault.Unavailable: // such as during an import
+		return none, &protocol.Refusal{Code: protocol.Busy, RetryAfter: int(busyRetry.Seconds()), Message: fault.From(err).Detail}
 	case fault.CodeOf(err) == fault.Refused:
 		return none, badToken()
 	case err != nil:
@@ -183,6 +185,9 @@ func (l *Server) Enroll(ctx context.Context, r protocol.EnrollRequest) (protocol
 	}
 	return l.welcome(d, r)
 }
+
+// busyRetry is when a device may ask again whose request can pass soon.
+const busyRetry = 15 * time.Second
 
 // askAgainEvery is when a device whose request waits for a person may ask again.
 const askAgainEvery = time.Minute

@@ -108,10 +108,14 @@ func (db *DB) EnrollAgent(ctx context.Context, e agentdevice.Enrollment, o enrol
 	return got, err
 }
 
-// holdCompanyOfToken is holdCompany for the one that a token belongs to, if there is such a token.
+// holdCompanyOfToken is holdCompany and shareInventory for the one that a token belongs to, if there is such a token.
 func holdCompanyOfToken(ctx context.Context, t *tx, hash [sha256.Size]byte) {
-	t.holds(ctx, `SELECT id FROM companies WHERE id = (SELECT company_id FROM agent_tokens WHERE hash = ?)`+t.hold(),
-		hex.EncodeToString(hash[:]))
+	id, there, err := maybe(value[string](ctx, t, `SELECT id FROM companies
+		WHERE id = (SELECT company_id FROM agent_tokens WHERE hash = ?)`+t.hold(), hex.EncodeToString(hash[:])))
+	t.check(err)
+	if there {
+		t.check(shareInventory(ctx, t, id))
+	}
 }
 
 // formerAsset is the asset of the device whose key also signed an enrollment,

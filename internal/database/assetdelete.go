@@ -31,7 +31,7 @@ var ofAsset = []struct{ table, where, key string }{ //nolint:gochecknoglobals //
 func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, exporter durable.RowExporter) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if err := holdCompany(ctx, t, companyID); err != nil { // an import holds assets in another order
+		if err := holdInventory(ctx, t, companyID); err != nil { // an import locks assets in another order
 			return err
 		}
 		all := make([]lockedAsset, len(ids))
@@ -155,7 +155,7 @@ func deleteAll(ctx context.Context, t *tx, all []lockedAsset) {
 func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		t.check(holdCompany(ctx, t, companyID)) // an import holds assets in another order
+		t.check(holdInventory(ctx, t, companyID)) // an import locks assets in another order
 		counts := counts{}
 		for _, id := range ids {
 			h, _, err := holdAsset(ctx, t, companyID, id, nil)

@@ -18,9 +18,9 @@ import (
 var errDry = errors.New("nothing is to be written")
 
 // Import implements asset.Store. Imports of a company wait for each other and for
-// devices that join; a dry one only reads, and waits for none. Lines with a serial number
-// are matched some at a time, so that a large file takes little memory; those without one
-// are matched together, because they share names.
+// devices that join, see holdInventory; a dry one only reads, and waits for none. Lines with a
+// serial number are matched some at a time, so that a large file takes little memory; those without
+// one are matched together, because they share names.
 func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, o asset.ImportOptions) (done asset.Imported, err error) {
 	if o.Dry {
 		err = db.engine.Snapshot(ctx, func(ctx context.Context, c conn) error {
@@ -33,7 +33,7 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 	err = db.write(engine.Long(ctx), func(ctx context.Context, t *tx) error {
 		i := newImport(t, t, companyID)
 		defer func() { done = i.done }()
-		t.check(holdCompany(ctx, t, companyID))
+		t.check(holdInventory(ctx, t, companyID))
 		if err := errors.Join(i.all(ctx, lines), i.insert(ctx)); err != nil {
 			return err
 		}
@@ -220,10 +220,12 @@ func lineFault(err error) string {
 	return text
 }
 
-// reimport writes what a line changes, and returns the asset before and after it.
+// reimport writes what a line changes, and returns the asset before and after it. It locks the asset so
+// that commands to its device, which refer to the row, do not wait until the import ends.
 func reimport(ctx context.Context, t *tx, l asset.Line, seen asset.Asset, counts counts) (before, after asset.Asset, err error) {
-	h, before, err := holdAsset(ctx, t, seen.CompanyID, seen.ID, nil)
-	if err != nil {
+	h, err := holdAs(ctx, t, seen.ID, t.hold())
+	t.check(err)
+	if before, err = findAsset(ctx, t, seen.CompanyID, seen.ID); err != nil {
 		return before, after, err
 	}
 	after = before

@@ -1,12 +1,21 @@
 package database_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
+	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
 )
 
 // imports imports a file's text and says what it did.
@@ -56,6 +65,74 @@ func TestImport(t *testing.T) {
 		equal(f, "another company's", f.imports("identification,serialNumber\nTheirs,S1\n"), "1 0 0")
 		f.company = other
 		equal(f, "untouched", f.asset(one.ID).Identification, "First")
+	})
+}
+
+// importing imports a file's text.
+func (f *fixture) importing(file string) transaction {
+	lines, wrong, err := asset.ReadLines(strings.NewReader(file))
+	f.ok(err)
+	equal(f, "faulty lines", len(wrong), 0)
+	return func(ctx context.Context, db *database.DB) error {
+		_, err := db.Import(ctx, f.company.ID, lines, asset.ImportOptions{})
+		return err
+	}
+}
+
+// slowly runs a test with a company of two devices, "d1" and "d2", and an import that has changed the
+// first and waits for the second until letGo.
+func slowly(t *testing.T, test func(x *crossed, one asset.Asset, imports transaction, letGo func())) {
+	t.Parallel()
+	f := newFixture(t, postgresEngine(t)) // on SQLite one transaction writes at a time
+	c, err := pgx.Connect(t.Context(), f.url)
+	f.ok(err)
+	defer func() { f.ok(c.Close(context.Background())) }()
+	x := &crossed{fixture: f, c: c}
+	one, two := x.enroll("d1", ""), x.enroll("d2", "")
+	test(x, one, x.importing("identification,serialNumber,user\nOne,SN-d1,Bea\nTwo,SN-d2,Bea\nThree,SN-d3,Bea\n"), x.holding("assets", two.ID))
+}
+
+// What ends a user's rights, and a command to a device, do not wait for an import. What decides which
+// asset a device is is refused until it has ended, and another import waits.
+func TestImport_KeepsNoStopWaiting(t *testing.T) {
+	slowly(t, func(x *crossed, one asset.Asset, imports transaction, letGo func()) {
+		other, ada, second := x.open(x), x.person("Ada", false), make(chan error, 1)
+		joins, p := x.joined("d3", ""), x.agentPolicy("Kiosk")
+		x.during(imports, letGo, func() {
+			_, begun, err := other.Begin(x.Context(), x.intent(one, command.WipeCompanyData), nil)
+			x.ok(err)
+			equal(x.T, "a wipe begins", begun, true)
+			_, err = other.UpdateUser(x.Context(), x.company.ID, ada.ID, func(u *account.User) error { u.Disabled = true; return nil })
+			x.ok(err)
+			x.ok(x.settings(func(s *access.Settings) { s.Stop = access.Stop{At: x.clock.Now(), Reason: "lost", All: true} }))
+
+			_, err = other.Observe(impatient{x.Context()}, joins)
+			x.code(fault.Unavailable, err)
+			_, err = x.redeemWithin(impatient{x.Context()}, x.agentToken(p), "SN-1")
+			x.code(fault.Unavailable, err)
+			x.code(fault.Unavailable, imports(impatient{x.Context()}, other))
+			go func() { second <- imports(x.Context(), other) }()
+		})
+		x.ok(<-second)
+		equal(x.T, "imports that changed something", x.recorded(activity.AssetsImported), 1)
+		equal(x.T, "the asset of a device that joins", x.asset(x.observe(joins).AssetID).Identification, "Three")
+	})
+}
+
+// An import writes nothing if its caller may not do so any more when it ends.
+func TestImport_EndsWithItsPermit(t *testing.T) {
+	slowly(t, func(x *crossed, one asset.Asset, imports transaction, letGo func()) {
+		k, _ := x.newKey("importer", access.All)
+		ctx := x.under(k, func(context.Context) (access.Principal, error) { return access.Principal{}, access.ErrMoved })
+		x.during(func(_ context.Context, db *database.DB) error {
+			if err := imports(ctx, db); !errors.Is(err, access.ErrMoved) {
+				return fmt.Errorf("error = %w, want %w", err, access.ErrMoved)
+			}
+			return nil
+		}, letGo, func() {
+			x.ok(x.settings(func(s *access.Settings) { s.Stop = access.Stop{At: x.clock.Now(), Reason: "lost", All: true} }))
+		})
+		equal(x.T, "changed", x.asset(one.ID).Identification, one.Identification)
 	})
 }
 

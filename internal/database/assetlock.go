@@ -49,8 +49,13 @@ func (h *lockedAsset) fields() []any {
 
 // hold reads an asset's row and locks it until the transaction ends. It fails with fault.NotFound.
 func hold(ctx context.Context, t *tx, id string) (lockedAsset, error) {
+	return holdAs(ctx, t, id, t.lock())
+}
+
+// holdAs is hold with a lock of RowLocks.
+func holdAs(ctx context.Context, t *tx, id, lock string) (lockedAsset, error) {
 	h, err := find(ctx, t, "asset", into(func(h *lockedAsset) []any { return append(h.fields(), &h.id, &h.companyID, &h.terms, &h.seen) }),
-		`SELECT `+savedColumns+`, id, company_id, search_terms, `+seenColumn+` FROM assets a WHERE id = ?`+t.lock(), id)
+		`SELECT `+savedColumns+`, id, company_id, search_terms, `+seenColumn+` FROM assets a WHERE id = ?`+lock, id)
 	h.wasLost, h.wasSeen = h.lostMode, h.seen
 	return h, err
 }

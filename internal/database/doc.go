@@ -75,6 +75,15 @@
 // transaction that takes a right, a passkey or an account holds the company before the user,
 // and one that claims a proposal or decides holds the company in the place of the user. The
 // company is locked by hold: another lock would wait for all who add a row to the company.
+//
+// What may take minutes and locks many assets, in an order of its own, has the inventory (holdInventory)
+// and not the company: a stop, and the end of a user's rights, must not wait for it. What locks assets while it
+// holds the company or a key, and what decides which asset a device is, shares the inventory
+// (shareInventory). A transaction does not wait for the inventory: one that finds it taken ends with all
+// its locks, and write runs it again. So the inventory has no place in the order above. An import locks
+// its assets by hold, so that the row of a command, which refers to one, does not wait either. What an
+// import writes to that others of the company write to, such as the counts, it writes last.
+//
 // PostgreSQL ends one of two transactions that wait for each other with the code 40P01,
 // after a second. It is run again, and its caller notices nothing but the second.
 package database

@@ -79,9 +79,10 @@ func endManaged(ctx context.Context, t *tx, companyID, enterprise string, at tim
 	return len(ids), nil
 }
 
-// disconnecting locks the company and fails with fault.Refused unless its enterprise is
-// being given up.
+// disconnecting locks the company, keeps imports out, and fails with fault.Refused unless the company's
+// enterprise is being given up.
 func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) error {
+	t.check(shareInventory(ctx, t, companyID))
 	owner, err := findCompany(ctx, t, `c.id = ?`+t.hold(), companyID)
 	t.check(err)
 	if !t.holds(ctx, `SELECT enterprise FROM disconnections WHERE enterprise = ? AND company_id = ? AND ended_at = 0`,

@@ -15,9 +15,11 @@ import (
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/approvaltest"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -88,6 +90,29 @@ const (
 )
 
 type transaction func(ctx context.Context, db *database.DB) error
+
+// during does others while long, which has begun, waits for the row that letGo lets go.
+func (x *crossed) during(long transaction, letGo func(), others func()) {
+	x.Helper()
+	watcher, err := pgx.Connect(x.Context(), x.url)
+	x.ok(err)
+	defer func() { x.ok(watcher.Close(context.Background())) }()
+	done := make(chan error, 1)
+	go func() { done <- long(x.Context(), x.db) }()
+	x.counts(watcher, "transactions that wait", 1, waiting)
+	others()
+	letGo()
+	x.ok(<-done)
+}
+
+// impatient is a context in which no pause is waited for.
+type impatient struct{ context.Context }
+
+func (impatient) Done() <-chan struct{} {
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
 
 // together begins both, one after the other, before letGo. PostgreSQL ends neither because
 // they wait for each other.
@@ -207,6 +232,16 @@ func TestLocks_HaveOneOrder(t *testing.T) {
 			_, err := db.DeletePolicy(ctx, x.company.ID, p.ID, x.clock.Now())
 			return err
 		}, func(ctx context.Context, db *database.DB) error { return observe(ctx, db, joins) }, x.holding("companies", x.company.ID))
+	})
+	meet("an import, and a merge of its assets in another order", func(x *crossed) {
+		x.ok(x.db.ImportAssets(x.Context(), []asset.Asset{{ID: "0", CompanyID: x.company.ID, Identification: "Spare"}}))
+		phone := x.enroll("d1", "")
+		merges := func(ctx context.Context) error { return x.db.MergeAssets(ctx, x.company.ID, "0", phone.ID, nil) }
+		x.during(x.importing("identification,serialNumber,user\n,SN-d1,Bea\nSpare,,Bea\n"), x.holding("assets", phone.ID), func() {
+			x.code(fault.Unavailable, merges(impatient{x.Context()}))
+		})
+		x.ok(merges(x.Context()))
+		equal(x.T, "merged", x.asset("0").CustomData["user"], "Bea")
 	})
 	meet("an enrollment, and a device that asks with the same code", func(x *crossed) {
 		x.sameSerial(1, "SN-1")

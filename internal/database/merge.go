@@ -140,10 +140,11 @@ func moveDevice(ctx context.Context, t *tx, from, to lockedAsset) {
 }
 
 // replacing runs work that may let a managed device leave its asset, under the lock of
-// the company: the limit and all destructive commands wait for each other. What work
-// refused is returned once its entry in the activity log is kept.
+// the company: the limit and all destructive commands wait for each other. An import is kept out. What
+// work refused is returned once its entry in the activity log is kept.
 func (db *DB) replacing(ctx context.Context, companyID string, work func(ctx context.Context, t *tx) (refused, err error)) error {
 	return db.refusing(ctx, func(ctx context.Context, t *tx) (refused, err error) {
+		t.check(shareInventory(ctx, t, companyID))
 		t.check(holdCompany(ctx, t, companyID))
 		return work(ctx, t)
 	})

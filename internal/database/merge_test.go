@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"testing"
 	"time"
@@ -30,10 +31,16 @@ func (f *fixture) agentPolicy(display string) policy.Policy {
 // enrollAgent enrolls an agent under a policy. The agent claims the serial number.
 func (f *fixture) enrollAgent(p policy.Policy, serial string) (agentdevice.Device, error) {
 	f.Helper()
+	return f.redeem(f.agentToken(p), serial)
+}
+
+// agentToken makes a token for an agent under a policy.
+func (f *fixture) agentToken(p policy.Policy) agentdevice.Token {
+	f.Helper()
 	token := agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())), CompanyID: f.company.ID, PolicyID: p.ID,
 		ExpiresAt: f.clock.Now().Add(time.Hour)}
 	f.ok(f.db.CreateAgentToken(f.Context(), token))
-	return f.redeem(token, serial)
+	return token
 }
 
 // enrollInto enrolls an agent into an asset, under the asset's policy. The agent claims the serial number.
@@ -47,10 +54,15 @@ func (f *fixture) enrollInto(assetID, serial string) (agentdevice.Device, error)
 
 func (f *fixture) redeem(token agentdevice.Token, serial string) (agentdevice.Device, error) {
 	f.Helper()
+	return f.redeemWithin(f.Context(), token, serial)
+}
+
+func (f *fixture) redeemWithin(ctx context.Context, token agentdevice.Token, serial string) (agentdevice.Device, error) {
+	f.Helper()
 	d := agentdevice.Device{ID: resource.NewID(), Role: protocol.Manager,
 		Key:   protocol.PublicKey{Algorithm: protocol.Ed25519, SPKI: resource.NewID()},
 		State: agentdevice.Active, EnrolledAt: f.clock.Now(), SeenAt: f.clock.Now()}
-	return f.db.EnrollAgent(f.Context(), agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now()}, f.agent(serial))
+	return f.db.EnrollAgent(ctx, agentdevice.Enrollment{Hash: token.Hash, Device: d, Again: f.clock.Now()}, f.agent(serial))
 }
 
 // recorded counts the entries of the activity log with an action.

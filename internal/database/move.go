@@ -85,10 +85,14 @@ func moveConditions(c command.Command) []part {
 
 // holdMove holds the device of a move, then shares the policies in the order of their ids: a claim
 // of a proposal, and the deletion of a policy, lock theirs. It fails with fault.NotFound if the
-// policy of the move was deleted.
+// policy of the move was deleted, and with errInventory if it holds the company's row, or that of a
+// key, and would wait for an import.
 func holdMove(ctx context.Context, t *tx, c command.Command) error {
 	if c.Type != command.ChangePolicy {
 		return nil
+	}
+	if inTurn(c) || c.DevicesPerDay > 0 {
+		t.check(shareInventory(ctx, t, c.CompanyID))
 	}
 	ids := movePolicies(c)
 	gone, err := list(ctx, t, func(r row) (id string, err error) {

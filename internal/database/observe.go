@@ -62,6 +62,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	if err == nil && (!exists || known.ended && o.Enrolling && !o.Gone && at >= known.observed) {
 		// Only one device of a company joins at a time: otherwise a device that is announced twice at the same moment
 		// would become two assets. After the wait the device may be known, so it is looked up again.
+		t.check(shareInventory(ctx, t, o.CompanyID)) // an import may make the asset that the device is
 		if err = holdCompany(ctx, t, o.CompanyID); err == nil {
 			known, exists, err = lockName(ctx, t, o.CompanyID, o.Device, believed(t, at))
 		}

@@ -3,12 +3,14 @@ package database
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/wait"
 )
 
 // tx is a writing transaction. It is a conn.
@@ -81,10 +83,14 @@ type work func(ctx context.Context, t *tx) error
 // gets its hints.
 func (db *DB) write(ctx context.Context, f work) error {
 	var last *tx // of the attempt that was committed
-	err := db.bound(ctx, func(ctx context.Context, t *tx) error {
+	attempt := func(ctx context.Context, t *tx) error {
 		last = t
 		return f(ctx, t)
-	})
+	}
+	err := db.bound(ctx, attempt)
+	for left := inventoryWait(ctx); errors.Is(err, errInventory) && left > 0 && wait.For(ctx, inventoryPause); left -= inventoryPause {
+		err = db.bound(ctx, attempt)
+	}
 	if err == nil {
 		for topic, ids := range last.hints {
 			db.Notify(topic, ids...)

@@ -45,6 +45,9 @@ type Dialect interface {
 	lockSchema() string
 	// LockTable keeps others from changing a table until the transaction ends; empty as above.
 	LockTable(name string) string
+	// TryLock is a query for whether a lock with a name was free, alone or beside others that share
+	// it. If so, the transaction has it until it ends. Empty as above.
+	TryLock(shared bool) string
 	// mayChange is a query for whether this role may change and make tables where they
 	// are; empty: there are no roles.
 	mayChange() string
@@ -120,6 +123,7 @@ func (sqliteDialect) tables() string          { return `SELECT name FROM sqlite_
 func (sqliteDialect) lockSchema() string      { return "" }
 func (sqliteDialect) mayChange() string       { return "" }
 func (sqliteDialect) LockTable(string) string { return "" }
+func (sqliteDialect) TryLock(bool) string     { return "" }
 
 // postgresDialect remembers the texts that it bound.
 type postgresDialect struct{ bound *boundTexts }
@@ -195,6 +199,13 @@ func (postgresDialect) mayChange() string {
 }
 
 func (postgresDialect) LockTable(name string) string { return "LOCK TABLE " + name + " IN SHARE MODE" }
+
+func (postgresDialect) TryLock(shared bool) string {
+	if shared {
+		return `SELECT pg_try_advisory_xact_lock_shared(hashtextextended(CAST(? AS TEXT), 0))`
+	}
+	return `SELECT pg_try_advisory_xact_lock(hashtextextended(CAST(? AS TEXT), 0))`
+}
 
 func (d postgresDialect) Bind(query string) string {
 	if text, ok := d.bound.texts.Load(query); ok {

@@ -114,9 +114,11 @@ func (db *DB) takeAlone(ctx context.Context, path string) error {
 	}
 }
 
-// sqliteDSN makes a URI of a path. Busy connections are waited for up to ten
-// seconds; the mapping lets readers look at the file without copying pages. LIKE tells
-// capitals from small letters, as in PostgreSQL: a tag is sought to the letter.
+// busyLimit is how long SQLite waits for other connections to the file before a statement fails.
+const busyLimit = 10 * time.Second
+
+// sqliteDSN makes a URI of a path. Its busy_timeout is busyLimit; the mapping lets readers
+// look at the file without copying pages. LIKE tells capitals from small letters, as in PostgreSQL: a tag is sought to the letter.
 func sqliteDSN(path, lock string, pragmas ...string) string {
 	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{
 		"busy_timeout(10000)", "cache_size(-16000)", "mmap_size(1073741824)", "temp_store(MEMORY)", "case_sensitive_like(1)"}, pragmas...)}

@@ -101,9 +101,12 @@ type long struct{}
 // Long lets a transaction of the context take ten minutes, as an import of many lines does, in the place of one.
 func Long(ctx context.Context) context.Context { return context.WithValue(ctx, long{}, true) }
 
+// IsLong reports whether the context is one of Long.
+func IsLong(ctx context.Context) bool { return ctx.Value(long{}) != nil }
+
 // limitOf is how long a transaction of the context may take.
 func limitOf(ctx context.Context) time.Duration {
-	if ctx.Value(long{}) != nil {
+	if IsLong(ctx) {
 		return longLimit
 	}
 	return writeLimit

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -152,7 +153,7 @@ var errUnit = errors.New("a unit of the batch failed")
 
 // attempt runs a batch in one transaction, and rolls back if that fails.
 func (w *writer) attempt(ctx context.Context, batch []*unit, run func(context.Context, *unit) error) (err error) {
-	if _, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := w.begin(ctx, batch); err != nil {
 		return fmt.Errorf("cannot begin: %w", explainSQLite(err))
 	}
 	w.memory = map[string]int64{}
@@ -173,6 +174,17 @@ func (w *writer) attempt(ctx context.Context, batch []*unit, run func(context.Co
 	}
 	_, err = w.statements.ExecContext(ctx, "COMMIT")
 	return err
+}
+
+// begin begins a transaction for a batch. While another process writes, such as one that imports, it
+// waits for as long as a caller of the batch does, but no longer than that caller's transaction may take.
+func (w *writer) begin(ctx context.Context, batch []*unit) error {
+	for waited := busyLimit; ; waited += busyLimit {
+		_, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE")
+		if !locked(err) || !slices.ContainsFunc(batch, func(j *unit) bool { return j.ctx.Err() == nil && waited < limitOf(j.ctx) }) {
+			return err
+		}
+	}
 }
 
 // together runs one unit. If it fails, all that the attempt wrote is undone.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/internal/database/engine"
+	"github.com/musterhq/muster/internal/database/firsttest"
 )
 
 const (
@@ -68,6 +71,44 @@ func TestWrite_FailuresDoNotSpread(t *testing.T) {
 			t.Fatalf("%d rows, want 30", got)
 		}
 	})
+}
+
+// asked counts how often it is asked whether its caller waits.
+type asked struct {
+	context.Context
+	times chan struct{}
+}
+
+func (a asked) Err() error {
+	select {
+	case a.times <- struct{}{}:
+	default:
+	}
+	return a.Context.Err()
+}
+
+// While another process writes, a write waits for longer than SQLite does, but not without end.
+func TestWrite_WaitsForAnotherProcess(t *testing.T) {
+	t.Parallel()
+	p := place{"sqlite", "sqlite:" + filepath.Join(t.TempDir(), "m.db")}
+	db := p.open(t)
+	if err := write(t.Context(), db, nil, `PRAGMA busy_timeout=100`); err != nil {
+		t.Fatal(err)
+	}
+	release := firsttest.Hold(t, p.url, "BEGIN IMMEDIATE")
+	if err := write(t.Context(), db, nil, fmt.Sprintf(addLease, "a")); err == nil ||
+		!strings.Contains(err.Error(), "another program has locked the file") {
+		t.Errorf("error = %v, want that another program has locked the file", err)
+	}
+	ctx, done := asked{engine.Long(t.Context()), make(chan struct{})}, make(chan error)
+	go func() { done <- write(ctx, db, nil, fmt.Sprintf(addLease, "b")) }()
+	for range 5 {
+		<-ctx.times
+	}
+	release()
+	if err := <-done; err != nil || leases(t, db) != 1 {
+		t.Errorf("error = %v, %d rows, want the second", err, leases(t, db))
+	}
 }
 
 func TestWrite_PanicReachesOnlyItsCaller(t *testing.T) {
