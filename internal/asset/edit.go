@@ -172,8 +172,9 @@ type Undoer interface {
 type Deleter interface {
 	// DeleteAssets deletes archived assets of a company with all that is known of them, all
 	// or none, after exporter has all of it. It fails with fault.Unsupported, which names the
-	// first that is not archived, with fault.NotFound for what is not the company's, and with the
-	// error of exporter. The activity log keeps its entries, and gets one more.
+	// first that is not archived, with fault.NotFound for what is not the company's, with the
+	// error of exporter, and with operation.ErrDoubt if they may be deleted all the same. The
+	// activity log keeps its entries, and gets one more.
 	DeleteAssets(ctx context.Context, companyID string, ids []string, exporter durable.RowExporter) error
 	// ExportAsset exports what DeleteAssets would delete of one archived asset, and deletes
 	// nothing. It fails with fault.NotFound and fault.Unsupported as DeleteAssets does.

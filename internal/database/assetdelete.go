@@ -3,34 +3,38 @@ package database
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/slice"
 )
 
-// ofAsset are the tables with what is known of an asset, and the condition on its rows. They
+// ofAsset are the tables with what is known of assets, and the condition on their rows. They
 // are exported in this order, rows by their key, and deleted in the other, each before what it
 // refers to.
 var ofAsset = []struct{ table, where, key string }{ //nolint:gochecknoglobals // a table that is never written to
-	{"assets", `id = ?`, "id"},
-	{"asset_contacts", `asset_id = ?`, "asset_id"},
-	{"asset_places", `asset_id = ?`, "reported_at"},
-	{"asset_apps", `asset_id = ?`, "asset_id"},
-	{"installed_apps", `asset_id = ?`, "package"},
-	{"asset_edits", `asset_id = ?`, "asset_id"},
-	{"commands", `asset_id = ?`, "id"},
-	{"device_logs", `asset_id = ?`, "command_id"},
-	{"command_polls", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`, "command_id"},
-	{"command_cancels", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id = ?)`, "command_id"},
+	{"assets", `id IN (?)`, "id"},
+	{"asset_contacts", `asset_id IN (?)`, "asset_id"},
+	{"asset_places", `asset_id IN (?)`, "reported_at"},
+	{"asset_apps", `asset_id IN (?)`, "asset_id"},
+	{"installed_apps", `asset_id IN (?)`, "package"},
+	{"asset_edits", `asset_id IN (?)`, "asset_id"},
+	{"commands", `asset_id IN (?)`, "id"},
+	{"device_logs", `asset_id IN (?)`, "command_id"},
+	{"command_polls", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id IN (?))`, "command_id"},
+	{"command_cancels", `command_id IN (SELECT c.id FROM commands c WHERE c.asset_id IN (?))`, "command_id"},
 }
 
 // DeleteAssets implements asset.Deleter.
 func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, exporter durable.RowExporter) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
+	var deleted bool                                        // what is left is to commit
+	err := db.write(engine.Long(ctx), func(ctx context.Context, t *tx) error {
+		deleted = false
 		if err := holdInventory(ctx, t, companyID); err != nil { // an import locks assets in another order
 			return err
 		}
@@ -48,9 +52,14 @@ func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, 
 		if err := exportAssets(ctx, t, ids, exporter); err != nil {
 			return err
 		}
-		deleteAll(ctx, t, all)
+		deleteAll(ctx, t, companyID, all)
+		deleted = t.failed == nil
 		return nil
 	})
+	if deleted {
+		err = db.doubted(err)
+	}
+	return err
 }
 
 // deletable says why an asset cannot be deleted: only an archived one can.
@@ -115,46 +124,59 @@ func scanAny(r row, n int) ([]any, error) {
 	return values, r.Scan(pointers...)
 }
 
-// keepJobResults keeps with their jobs what failed of an asset's commands.
+// keepJobResults keeps with their jobs what failed of the commands of a company's assets.
 const keepJobResults = `UPDATE job_devices SET state = m.state, outcome = m.outcome
 	FROM commands m JOIN jobs j ON j.company_id = m.company_id AND j.id = substr(m.idempotency_ref, 5, 26)
-	WHERE m.company_id = ? AND m.asset_id = ? AND m.idempotency_ref LIKE 'job:%' AND m.state <> 'SUCCESS'
+	WHERE m.company_id = ? AND m.asset_id IN (?) AND m.idempotency_ref LIKE 'job:%' AND m.state <> 'SUCCESS'
 	AND job_devices.job_id = j.id AND job_devices.asset_id = substr(m.idempotency_ref, 32)`
 
 // deleteAll deletes locked assets with all that is known of them. The rows of agent_devices and
 // device_names stay without an asset: by them, a device that comes back is told that it was ended,
 // and its messages are known to be late. What counts in a limit stays, too.
-func deleteAll(ctx context.Context, t *tx, all []lockedAsset) {
+func deleteAll(ctx context.Context, t *tx, companyID string, all []lockedAsset) {
 	counts := counts{}
 	var terms termChanges
+	for some := range slices.Chunk(all, deletedAssets) {
+		ids := slice.Map(some, func(h lockedAsset) string { return h.id })
+		if len(ids) > 1 {
+			ids = filled(ids, deletedAssets) // two texts to prepare
+		}
+		deleteSome(ctx, t, companyID, anys(ids))
+	}
 	for _, h := range all {
 		h.count(counts, -1)
-		terms.change(h.companyID, h.id, h.terms, "")
-		for _, statement := range []string{
-			`UPDATE device_names SET asset_id = '', ended = TRUE WHERE asset_id = ?`,
-			`DELETE FROM agent_deliveries WHERE device_id IN (SELECT d.id FROM agent_devices d WHERE d.asset_id = ?)`,
-			`UPDATE agent_devices SET asset_id = '', push_token = '' WHERE asset_id = ?`,
-			`DELETE FROM companion_tokens WHERE asset_id = ?`,
-			`DELETE FROM agent_tokens WHERE asset_id = ? AND asset_id <> ''`,
-		} {
-			t.do(ctx, statement, h.id)
-		}
-		t.do(ctx, keepJobResults, h.companyID, h.id)
-		t.do(ctx, `DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id = ?`, h.companyID, h.id)
-		for _, of := range slices.Backward(ofAsset) {
-			t.do(ctx, `DELETE FROM `+of.table+` WHERE `+of.where, h.id)
-		}
-		t.changed(h.companyID, "asset", h.id)
+		terms.change(companyID, h.id, h.terms, "")
+		t.changed(companyID, "asset", h.id)
 		t.check(h.record(ctx, t, activity.AssetDeleted))
 	}
 	terms.save(ctx, t)
 	counts.save(ctx, t)
 }
 
+// deletedAssets is how many assets one statement deletes.
+const deletedAssets = 100
+
+// deleteSome is deleteAll for the rows of assets that refer to them, and their own.
+func deleteSome(ctx context.Context, t *tx, companyID string, ids []any) {
+	do := func(statement string, args ...any) {
+		t.do(ctx, strings.Replace(statement, `(?)`, `(`+marks(len(ids))+`)`, 1), append(args, ids...)...)
+	}
+	do(`UPDATE device_names SET asset_id = '', ended = TRUE WHERE asset_id IN (?)`)
+	do(`DELETE FROM agent_deliveries WHERE device_id IN (SELECT d.id FROM agent_devices d WHERE d.asset_id IN (?))`)
+	do(`UPDATE agent_devices SET asset_id = '', push_token = '' WHERE asset_id IN (?)`)
+	do(`DELETE FROM companion_tokens WHERE asset_id IN (?)`)
+	do(`DELETE FROM agent_tokens WHERE asset_id <> '' AND asset_id IN (?)`)
+	do(keepJobResults, companyID)
+	do(`DELETE FROM enrollment_requests WHERE company_id = ? AND asset_id IN (?)`, companyID)
+	for _, of := range slices.Backward(ofAsset) {
+		do(`DELETE FROM ` + of.table + ` WHERE ` + of.where)
+	}
+}
+
 // ArchiveAssets implements asset.Editor.
 func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
+	return db.write(engine.Long(ctx), func(ctx context.Context, t *tx) error {
 		t.check(holdInventory(ctx, t, companyID)) // an import locks assets in another order
 		counts := counts{}
 		for _, id := range ids {

@@ -1,16 +1,20 @@
 package database_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // keeper keeps what is deleted in memory.
@@ -100,5 +104,45 @@ func TestDeleteAssets(t *testing.T) {
 			f.Error("a late message made the asset again")
 		}
 		equal(f, "the other one", f.asset(other.ID).Status, other.Status)
+	})
+}
+
+// timed marks the context of what a test measures.
+type timed struct{}
+
+// Many assets are archived and deleted, all or none, and may take minutes. What failed before it was
+// committed is no doubt.
+func TestDeleteAssets_Many(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		left := time.Hour // to the end of a transaction, the least
+		db, err := database.Open(f.Context(), database.Options{URL: f.url, Now: f.clock.Now, Spent: func(ctx context.Context, _ database.Cost) {
+			if deadline, ends := ctx.Deadline(); ends && ctx.Value(timed{}) != nil {
+				left = min(left, time.Until(deadline))
+			}
+		}})
+		f.ok(err)
+		defer func() { f.ok(db.Close()) }()
+		var ids []string
+		var all []asset.Asset
+		for n := range 101 {
+			ids = append(ids, fmt.Sprint("a", n))
+			all = append(all, asset.Asset{ID: ids[n], CompanyID: f.company.ID, Identification: ids[n]})
+		}
+		f.ok(f.db.ImportAssets(f.Context(), all))
+		ctx := context.WithValue(f.Context(), timed{}, true)
+		f.ok(db.ArchiveAssets(ctx, f.company.ID, ids, true))
+		late := db.DeleteAssets(ctx, f.company.ID, ids, &keeper{fail: context.DeadlineExceeded})
+		if !errors.Is(late, context.DeadlineExceeded) || errors.Is(late, operation.ErrDoubt) {
+			f.Errorf("error = %v, want that there was no time left, without a doubt", late)
+		}
+		kept := &keeper{}
+		f.ok(db.DeleteAssets(ctx, f.company.ID, ids, kept))
+		equal(f, "exported", len(kept.rows["assets"]), len(ids))
+		equal(f, "left", f.finds(asset.Filter{Archived: true}), "")
+		if left <= time.Minute {
+			f.Errorf("a transaction has %s left, want minutes", left)
+		}
+		f.checkCounts()
+		f.checkTerms()
 	})
 }

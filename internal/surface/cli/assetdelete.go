@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
 )
 
@@ -33,7 +34,8 @@ func (c *AssetDelete) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		err = file.close(admin.Deleter.DeleteAssets(ctx, owner.ID, ids, file))
+		err = admin.Deleter.DeleteAssets(ctx, owner.ID, ids, file)
+		err = file.close(err, !errors.Is(err, operation.ErrDoubt))
 		return answerf(view, "Deleted %s; %s went to %s.\n", phrase.Count(len(ids), "asset", "assets"),
 			phrase.Count(file.rows, "row", "rows"), c.Export), err
 	})
@@ -88,10 +90,10 @@ func (e *export) Commit() error {
 }
 
 // close closes the file, and returns failed with its own errors. It removes the file if the deletion
-// failed before Begin.
-func (e *export) close(failed error) error {
+// failed before Begin, or if none is true: nothing was deleted.
+func (e *export) close(failed error, none bool) error {
 	err := errors.Join(failed, e.file.Close())
-	if failed != nil && !e.begun {
+	if failed != nil && (none || !e.begun) {
 		err = errors.Join(err, os.Remove(e.file.Name()))
 	}
 	return err
@@ -122,7 +124,7 @@ func (c *CompanyDelete) Run(env *Env) error {
 		if err != nil {
 			return answer{}, err
 		}
-		err = kept.close(admin.DeleteCompany(ctx, owner.ID, kept))
+		err = kept.close(admin.DeleteCompany(ctx, owner.ID, kept), false) // a deletion that has begun goes on
 		return answerf(deletedCompanyView{owner.PathName(), kept.rows, c.Export}, "Deleted %s; %s went to %s.\n", owner.PathName(),
 			phrase.Count(kept.rows, "row", "rows"), c.Export), err
 	})
