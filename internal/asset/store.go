@@ -111,7 +111,8 @@ type Store interface {
 	// asset that it means, which an archived one restores, or makes one that is not
 	// enrolled. A line with a serial number means the asset with that number, of several
 	// the managed one; another line the asset without a number that has its
-	// identification. It fails with fault.NotFound without the company; what is wrong with
-	// a line is in Imported.Errors.
+	// identification. It fails with fault.NotFound without the company, and with
+	// fault.Unavailable if it waited ten minutes for other imports; what is wrong with a line is
+	// in Imported.Errors.
 	Import(ctx context.Context, companyID string, lines []Line, o ImportOptions) (Imported, error)
 }

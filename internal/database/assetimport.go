@@ -34,6 +34,8 @@ func (db *DB) Import(ctx context.Context, companyID string, lines []asset.Line, 
 		i := newImport(t, t, companyID)
 		defer func() { done = i.done }()
 		t.check(holdInventory(ctx, t, companyID))
+		_, err := findCompany(ctx, t, `c.id = ?`, companyID)
+		t.check(err)
 		if err := errors.Join(i.all(ctx, lines), i.insert(ctx)); err != nil {
 			return err
 		}

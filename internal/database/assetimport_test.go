@@ -65,6 +65,8 @@ func TestImport(t *testing.T) {
 		equal(f, "another company's", f.imports("identification,serialNumber\nTheirs,S1\n"), "1 0 0")
 		f.company = other
 		equal(f, "untouched", f.asset(one.ID).Identification, "First")
+		_, err := f.db.Import(f.Context(), "none", []asset.Line{{Number: 2, Identification: "One"}}, asset.ImportOptions{})
+		f.code(fault.NotFound, err)
 	})
 }
 

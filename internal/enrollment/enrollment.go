@@ -86,8 +86,9 @@ type Store interface {
 	// Observe applies one observation in one transaction: identity, asset,
 	// device, counters, the message's id. A device that joins again gets a new
 	// epoch, and open commands of the old one end ERROR. It fails with fault.NotFound if
-	// the asset is gone, and with fault.Refused if the device must not be the asset
-	// AssetID, or if the policy to which it moves an agent was deleted.
+	// the asset is gone, with fault.Refused if the device must not be the asset
+	// AssetID, or if the policy to which it moves an agent was deleted, and with
+	// fault.Unavailable if the device joins while assets of the company are imported.
 	Observe(ctx context.Context, o Observation) (Change, error)
 	// MarkInactive makes up to limit devices INACTIVE that have not been in touch since
 	// silentSince, and returns how many.
