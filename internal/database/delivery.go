@@ -195,17 +195,17 @@ func (db *DB) expireAhead(ctx context.Context, until, longest int64) error {
 
 // Waiting returns devices for which something became due between two times: a
 // delivery was made or its lease ran out, another policy was assigned, or the
-// policy was saved.
+// policy was saved. SQLite reads the tables in this order: what is open, and each company's newest policies.
 func (db *DB) Waiting(ctx context.Context, after, until time.Time, limit int) ([]string, error) {
 	from, to := millis(after), millis(until)
 	return list(ctx, db.read(), scanValue[string], `SELECT device_id FROM agent_deliveries WHERE lease_until > ? AND lease_until <= ?
 			AND (deadline = 0 OR deadline > ?)
-		UNION SELECT d.id FROM commands c JOIN agent_devices d ON d.asset_id = c.asset_id AND d.epoch = c.epoch
-			WHERE c.state = 'SENT' AND c.created_at > ? AND c.created_at <= ? AND c.type = 'CHANGE_POLICY'
-		UNION SELECT d.id FROM policies p JOIN assets a ON a.company_id = p.company_id AND a.policy_id = p.id AND a.policy_id <> ''
-			JOIN agent_devices d ON d.asset_id = a.id AND d.epoch = a.epoch
-			WHERE p.type = 'AGENT' AND p.updated_at > ? AND p.updated_at <= ? AND NOT p.deleted
-			AND (a.applied_policy_id <> p.id OR a.applied_version <> p.version)
+		UNION SELECT d.id FROM commands c CROSS JOIN agent_devices d WHERE c.`+isOpen+` AND c.state = 'SENT'
+			AND c.created_at > ? AND c.created_at <= ? AND c.type = 'CHANGE_POLICY' AND d.asset_id = c.asset_id AND d.epoch = c.epoch
+		UNION SELECT d.id FROM companies o CROSS JOIN policies p CROSS JOIN assets a CROSS JOIN agent_devices d
+			WHERE p.company_id = o.id AND p.updated_at > ? AND p.updated_at <= ? AND NOT p.deleted AND p.type = 'AGENT'
+			AND a.company_id = p.company_id AND a.policy_id = p.id AND a.policy_id <> ''
+			AND (a.applied_policy_id <> p.id OR a.applied_version <> p.version) AND d.asset_id = a.id AND d.epoch = a.epoch
 		LIMIT ?`, from, to, to, from, to, from, to, limit)
 }
 

@@ -21,6 +21,7 @@ import (
 var mayScan = map[string]string{
 	`FROM companies c ORDER BY c.slug`:                                           "the command line lists all companies",
 	`FROM companies c CROSS JOIN events e`:                                       "each company keeps its events for a time of its own",
+	`FROM companies o CROSS JOIN policies p`:                                     "each company's newest policies are sought in an index",
 	`DELETE FROM leases WHERE name IN`:                                           "there are a few leases",
 	`SELECT name FROM leases`:                                                    "there are a few leases",
 	`DELETE FROM leases WHERE name LIKE`:                                         "once at start",

@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -313,6 +314,44 @@ func TestDropExpired_Offered(t *testing.T) {
 		f.clock.Advance(time.Second)
 		dropped(1)
 		equal(f, "open", f.deviceNow(d.ID).Open, 0)
+	})
+}
+
+// What a device should fetch is due from when it came up until a time later: a delivery, another policy, and a new version.
+func TestWaiting(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		told, moves, behind, current := f.deviceFor("SN-1"), f.deviceFor("SN-2"), f.deviceFor("SN-3"), f.deviceFor("SN-4")
+		report := f.observation(current.ID)
+		report.Management, report.AppliedPolicy, report.AppliedVersion = asset.Agent, current.PolicyID, 1
+		f.observe(report)
+		f.clock.Advance(time.Hour)
+		before := f.clock.Now()
+		waiting := func(want ...string) {
+			f.Helper()
+			got, err := f.db.Waiting(f.Context(), before, f.clock.Now(), 10)
+			f.ok(err)
+			slices.Sort(got)
+			slices.Sort(want)
+			equal(f, "waiting", got, want)
+		}
+		f.clock.Advance(time.Minute)
+		waiting()
+		f.deliver(told, command.Reboot, f.clock.Now().Add(time.Minute))
+		c := f.intent(f.asset(moves.AssetID), command.ChangePolicy)
+		c.State, c.PolicyID = command.Sent, f.agentPolicy("Other").ID
+		_, _, err := f.db.Begin(f.Context(), c, nil)
+		f.ok(err)
+		for _, d := range []agentdevice.Device{behind, current} {
+			_, err := f.db.SavePolicy(f.Context(), f.policy(d.PolicyID), 1, policy.Revision{SavedAt: f.clock.Now()})
+			f.ok(err)
+		}
+		report.AppliedVersion, report.ObservedAt = f.policy(current.PolicyID).Version, f.clock.Now()
+		report.ReportedAt = report.ObservedAt
+		f.observe(report)
+		waiting(told.ID, moves.ID, behind.ID)
+		before = f.clock.Now()
+		f.clock.Advance(time.Minute)
+		waiting()
 	})
 }
 
