@@ -123,12 +123,12 @@ func TestAuthorization_Subject(t *testing.T) {
 		typed    string
 	}{
 		{"a move with high impact", func(*approval.Authorization, *approval.Seen) {},
-			access.PoliciesWrite | access.PoliciesRead, []string{"f", "f", "t"}, "T"},
+			access.DevicesRead | access.PoliciesWrite | access.PoliciesRead, []string{"f", "f", "t"}, "T"},
 		{"a move without", func(_ *approval.Authorization, s *approval.Seen) { s.To.Document = s.From.Document },
-			access.PoliciesWrite | access.PoliciesRead, []string{"f", "f", "t"}, ""},
+			access.DevicesRead | access.PoliciesWrite | access.PoliciesRead, []string{"f", "f", "t"}, ""},
 		{"after another move", func(_ *approval.Authorization, s *approval.Seen) {
 			s.OnTheWay = []policy.Policy{{ID: "o", Type: policy.Platform, Document: []byte(`{}`)}}
-		}, access.PoliciesWrite | access.PoliciesRead, []string{"f", "f", "t", "o"}, "T"},
+		}, access.DevicesRead | access.PoliciesWrite | access.PoliciesRead, []string{"f", "f", "t", "o"}, "T"},
 		{"a command", func(a *approval.Authorization, s *approval.Seen) {
 			a.Move, s.From, s.To = approval.Move{}, policy.Policy{}, policy.Policy{}
 		},

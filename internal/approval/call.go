@@ -176,7 +176,7 @@ func (a Authorization) Matter(devicePolicy string) access.Matter {
 	m := access.Matter{Needs: access.DevicesCommandDestructive | access.DevicesRead, AskedBy: a.Caller.UserID,
 		AskedSince: a.Caller.UserSince, Policies: []string{devicePolicy}}
 	if a.Move != (Move{}) {
-		m.Needs = access.PoliciesWrite | access.PoliciesRead
+		m.Needs = access.DevicesRead | access.PoliciesWrite | access.PoliciesRead
 		m.Policies = append(m.Policies, a.Move.From.ID, a.Move.To.ID)
 	}
 	return m

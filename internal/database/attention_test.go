@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -227,6 +228,9 @@ func TestItem_Concerns(t *testing.T) {
 	loosening := attention.Item{Kind: attention.Loosening, Matter: access.Matter{Administers: true, AskedBy: "ada"}}
 	call := attention.Item{Kind: attention.Authorization,
 		Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommandDestructive, AskedBy: "ada", Policies: []string{"p"}}}
+	move := attention.Item{Kind: attention.Authorization, Matter: approval.Authorization{Call: approval.Call{
+		Move: approval.Move{From: approval.Policy{ID: "p"}, To: approval.Policy{ID: "q"}}}}.Matter("p")}
+	editor := access.Approver{UserID: "eve", Permissions: access.PoliciesRead | access.PoliciesWrite}
 	bea := access.Approver{UserID: "bea", Permissions: access.DevicesRead}
 	paused := attention.Item{Kind: attention.PausedJob,
 		Matter: access.Matter{Needs: access.DevicesRead | access.DevicesCommand, AskedBy: "ada"}}
@@ -245,6 +249,10 @@ func TestItem_Concerns(t *testing.T) {
 		{"the maker of the key, with a second person", call, admin, true, true, false},
 		{"a viewer", call, bea, false, true, false},
 		{"a user of other policies", call, limited, false, false, false},
+		{"a move, for an administrator", move, admin, false, true, true},
+		{"a move, for who edits policies and sees no devices", move, editor, false, false, false},
+		{"a command that any viewer may decide, for who sees no devices", attention.Item{Kind: attention.Authorization}, editor, false,
+			false, false},
 		{"a paused job", paused, admin, true, true, true},
 		{"a paused job of another, for a limited user", paused, limited, false, false, false},
 		{"a paused job of a limited user", paused, ada, true, true, true},

@@ -75,11 +75,11 @@ func (i Item) Seen(by access.Approver) bool {
 	return sees && !i.elsewhere(by)
 }
 
-// Concerns reports whether a person has the rights to decide it, and did not ask for it.
+// Concerns reports whether a person sees it, has the rights to decide it, and did not ask for it.
 // What makes a decision wait, such as a passkey that is missing or young, does not count.
 func (i Item) Concerns(by access.Approver, c access.Controls) bool {
 	m := i.Matter
-	return !by.Disabled && by.Permissions.Has(m.Needs) && (!m.Administers || by.Manages) && !i.elsewhere(by) &&
+	return !by.Disabled && i.Seen(by) && by.Permissions.Has(m.Needs) && (!m.Administers || by.Manages) &&
 		!(i.Signed() && m.Second(c) && m.AskedBy == by.UserID)
 }
 

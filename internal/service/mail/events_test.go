@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service/mail"
@@ -339,6 +340,44 @@ func TestSender_EnrollmentWaiting(t *testing.T) {
 		want := []string{"RCPT TO:<" + f.bea.Email + ">", "RCPT TO:<" + enroller.Email + ">"}
 		if slices.Sort(want); !slices.Equal(got, want) {
 			f.Errorf("mail about the device went to %q, want %q", got, want)
+		}
+	})
+}
+
+// A move that waits is mailed to an administrator without a passkey and not to a user who may edit both
+// policies with a passkey, but sees no devices: the page of the move is not for that user.
+func TestSender_MoveWaiting(t *testing.T) {
+	t.Parallel()
+	onFeed(t, func(f feed) {
+		eve := f.Browser(f.Company, account.Viewer).User
+		_, err := f.DB().UpdateUser(f.Context(), f.Company.ID, eve.ID, func(u *account.User) error {
+			u.Rights = account.ViewPolicies | account.EditPolicies
+			return nil
+		})
+		f.ok(err)
+		f.passkey(eve)
+		f.CLI(new(any), "company", "set", "--company", "acme", "--apply-approval", "all", "--approver-age", "0s")
+		replica := f.Start()
+		device := f.Devices(replica, servertest.FullyManaged(), 1)[0]
+		to := f.Env.Policy(f.Company, "Kiosk", policy.Platform)
+		f.CLI(new(any), "policy", "set", to.PathName(), "--company", "acme", "--set", "NETWORK_RESET=BLOCK")
+		answer := f.Client(replica, access.All).Post("/assets/"+device.AssetID+"/commands/change-policy",
+			map[string]string{"policyId": to.PathName()}).Want(f.T, 403)
+		var asked struct{ ApprovalURL string }
+		answer.JSON(f.T, &asked)
+		_, path, _ := strings.Cut(asked.ApprovalURL, replica.PublicURL())
+		told := 0
+		for _, m := range f.sent(f.sender) {
+			_, body := f.read(m)
+			if strings.Contains(m.to, eve.Email) {
+				f.Errorf("a user who sees no devices has mail: %q", body)
+			}
+			if strings.Contains(m.to, f.bea.Email) && strings.Contains(body, "https://muster.test"+path+"\r\n") {
+				told++
+			}
+		}
+		if path == "" || told != 1 {
+			f.Errorf("the administrator has %d mails about the move at %q, want 1", told, path)
 		}
 	})
 }
