@@ -95,9 +95,12 @@ func (c UserChange) apply(u *User) error {
 }
 
 // MayDoMoreThan reports whether u has a right or a policy that by does not have.
-func (u User) MayDoMoreThan(by User) bool {
+func (u User) MayDoMoreThan(by User) bool { return !by.Held().Has(u.Held()) || u.SeesMoreThan(by) }
+
+// SeesMoreThan reports whether u may see a policy that by may not see.
+func (u User) SeesMoreThan(by User) bool {
 	foreign := func(id string) bool { return !slices.Contains(by.Policies, id) }
-	return !by.Held().Has(u.Held()) || by.Policies != nil && slices.ContainsFunc(u.Policies, foreign)
+	return by.Policies != nil && (u.Policies == nil || slices.ContainsFunc(u.Policies, foreign))
 }
 
 // Invite makes a user who has no password yet; the invitation lets them set it.

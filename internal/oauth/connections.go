@@ -18,7 +18,8 @@ type Connections struct {
 }
 
 // SetScopes adds scopes to a connection and takes others away; its other scopes stay. It
-// never may more than its user, or than the person who raises it.
+// never may more than its user, or than the person who raises it: fault.Forbidden. It acts on all policies that its user may
+// see, so that a person who may not see one of them raises nothing.
 func (s Connections) SetScopes(ctx context.Context, by account.User, id string, add, remove access.Permission) (Connection, error) {
 	owner, err := s.owner(ctx, by, id)
 	if err != nil {
@@ -36,6 +37,9 @@ func (s Connections) SetScopes(ctx context.Context, by account.User, id string, 
 		}
 		if missing := raised &^ by.Rights.Permissions(); missing != 0 {
 			return fault.New(fault.Forbidden, "you cannot grant %s, because you may not do that yourself", missing)
+		}
+		if raised != 0 && owner.SeesMoreThan(by) {
+			return fault.New(fault.Forbidden, "you cannot grant this: %s may see policies that you may not", owner.Name)
 		}
 		o.Scopes = scopes
 		return live(*o)

@@ -3,6 +3,7 @@ package portal_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
 )
 
@@ -125,5 +128,51 @@ func TestSignInSettings_SavedWhileTheProviderIsAsked(t *testing.T) {
 	got, err := o.DB().Provider(t.Context(), o.Company.ID)
 	if err != nil || got.Enabled || got.CreatesUsers || got.Name != "Renamed" {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// Who is limited to policies raises what a connection may do only if its user sees no other policies.
+func TestConnections_RaisedByALimitedPerson(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	limited := o.person(t, account.Admin, o.Policy.ID)
+	for _, c := range []struct {
+		name   string
+		owner  *servertest.Browser
+		status int
+	}{
+		{"of a user who sees all policies", o.person(t, account.Manager), 403},
+		{"of a user who sees another policy", o.person(t, account.Manager, o.Policy.ID, o.other.ID), 403},
+		{"of a user with the same policy", o.person(t, account.Manager, o.Policy.ID), 303},
+		{"of their own", limited, 303},
+	} {
+		had, want := access.DevicesRead|access.PoliciesRead, access.DevicesRead|access.PoliciesRead
+		id := o.ConnectionOf(c.owner.Connect(o.base, had.Scopes()...).Access).ID
+		path := "/access/connections/" + id + "/scopes"
+		send := func(p *servertest.Browser, scopes access.Permission, status int) {
+			p.Send(o.base+path, url.Values{"scope": scopes.Names()}).Want(t, status)
+		}
+		const says = "may see policies that you may not."
+		if offers := !strings.Contains(o.get(t, limited, "/access", 200), says); offers != (c.status == 303) {
+			t.Errorf("%s: offered %t", c.name, offers)
+		}
+		if send(limited, had|access.DevicesCommand, c.status); c.status == 303 {
+			want |= access.DevicesCommand
+		}
+		now := func() access.Permission {
+			all, err := o.DB().Connections(t.Context(), o.Company.ID)
+			i := slices.IndexFunc(all, func(x oauth.Connection) bool { return x.ID == id })
+			if err != nil || i < 0 {
+				t.Fatal(all, err)
+			}
+			return all[i].Scopes
+		}
+		if got := now(); got != want {
+			t.Errorf("%s: the connection has %s, want %s", c.name, got, want)
+		}
+		if send(limited, access.PoliciesRead, 303); now() != access.PoliciesRead { // taking away is free
+			t.Errorf("%s: the connection keeps %s", c.name, now())
+		}
+		limited.Send(o.base+"/access/connections/"+id+"/revoke", url.Values{}).Want(t, 303)
 	}
 }

@@ -68,6 +68,8 @@ func scopesOf(o oauth.Connection, owner, by account.User) (all []scope) {
 			s.Reason = owner.Name + " may not do this, so the connection may not either."
 		case !by.Rights.Permissions().Has(p):
 			s.Reason = "You may not do this yourself."
+		case owner.SeesMoreThan(by):
+			s.Reason = owner.Name + " may see policies that you may not."
 		}
 		all = append(all, s)
 	}
