@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -161,7 +162,8 @@ func (v Verifier) Accept(s Standing) (signature.Signed, signature.Head, error) {
 }
 
 // Stands returns nil if a decision that was accepted still counts as an approval: it is
-// verified again, with the service's countersignature.
+// verified again, with the service's countersignature. fault.Unavailable with signature.ErrUnknownKey
+// says that the decision counts but for the key that countersigned it, which may be in a newer key file.
 func (v Verifier) Stands(s Standing) error {
 	if err := v.Check(s); err != nil {
 		return err
@@ -169,7 +171,11 @@ func (v Verifier) Stands(s Standing) error {
 	if head, err := s.Signed.Head(); err != nil || head.Decision != signature.Approve {
 		return fault.New(fault.Refused, "it was not approved").Because(err)
 	}
-	if err := s.Signed.Accepted(v.Service.PublicKeys()); err != nil {
+	err := s.Signed.Accepted(v.Service.PublicKeys())
+	if errors.Is(err, signature.ErrUnknownKey) {
+		return fault.New(fault.Unavailable, "a replica with another key file accepted this decision: try again in a moment").Because(err)
+	}
+	if err != nil {
 		return fault.New(fault.Refused, "the service did not accept this decision").Because(err)
 	}
 	return nil

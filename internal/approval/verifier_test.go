@@ -113,7 +113,7 @@ func TestVerifier_Stands(t *testing.T) {
 		{"the person may not any more", signature.Approve, func(d *decided) { d.Approver.Disabled = true }, "disabled"},
 		{"not accepted", signature.Approve, func(d *decided) { d.sign(t) }, "did not accept"},
 		{"accepted by another service", signature.Approve, func(d *decided) { d.verifier.Service = approvaltest.Witness(1) },
-			"did not accept"},
+			"another key file"},
 	} {
 		d := newDecided("")
 		d.head.Decision = c.decision

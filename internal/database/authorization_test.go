@@ -711,6 +711,40 @@ func TestBegin_ForgedAuthorization(t *testing.T) {
 	})
 }
 
+// An authorization that a replica cannot verify, because it has not read the rotated key file yet, stays. It waits again
+// once the operator has declared the key lost.
+func TestBegin_AuthorizedByAReplicaWithANewerKeyFile(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		phone, ada := f.fleet(1)[0], f.person("Ada", true)
+		wipe := func() command.Command { return f.asking(phone, command.WipeCompanyData, "d1") }
+		id := f.refusal(f.db, wipe()).ID
+		d := f.decision(id, ada, f.sign(ada, f.document(id, ada, signature.Approve, nil)))
+		d.Verifier.Service = approvaltest.Witness(1)
+		f.ok(f.db.Decide(f.Context(), d))
+		_, begun, err := f.db.Begin(f.Context(), wipe(), nil)
+		if f.code(fault.Unavailable, err); begun {
+			t.Error("it began")
+		}
+		refused, err := f.db.WhyNot(f.Context(), wipe())
+		f.ok(err)
+		f.code(fault.Unavailable, refused)
+		f.code(fault.Unavailable, f.decide(id, ada, signature.Decline))
+		shown, err := f.db.PresentAuthorization(f.Context(), f.authorization(id), approvaltest.Verifier())
+		f.ok(err)
+		equal(f, "shown", shown.State, approval.Waiting)
+		equal(f, "kept", f.authorization(id).State, approval.Approved)
+		for _, key := range []string{"old", "new"} {
+			_, err = f.db.AdmitKeys(f.Context(), []string{key}, true)
+			f.ok(err)
+		}
+		if r := f.refusal(f.db, wipe()); r.ID != id || r.Verdict != approval.Waits {
+			t.Errorf("with a key that is lost: %+v", r)
+		}
+		equal(f, "void", f.authorization(id).State, approval.Waiting)
+	})
+}
+
 // What waits again because its approval does not count any more can be decided.
 func TestDecideAuthorization_VoidOne(t *testing.T) {
 	withCompany(t, func(f *fixture) {

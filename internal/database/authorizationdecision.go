@@ -143,7 +143,7 @@ func (db *DB) PresentAuthorization(ctx context.Context, a approval.Authorization
 	if a.At(db.now()) != approval.Approved {
 		return a, nil
 	}
-	why, err := db.whyUnauthorized(ctx, db.read(), a, v.Stands)
+	why, err := orUnverified(db.whyUnauthorized(ctx, db.read(), a, v.Stands))
 	if why != nil {
 		a = a.Asked()
 	}

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,6 +110,7 @@ func (db *DB) standing(ctx context.Context, t conn, of approval.Subject, signed 
 }
 
 // whyVoid says why a decision that was kept does not count now by a judgment of its standing, or can have none; nil: it counts.
+// It fails with signature.ErrUnknownKey if another replica may have the key that tells, so that the decision is not void.
 func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID string,
 	judge func(approval.Standing) error) (why, err error) {
 	file, err := find(ctx, t, "signed decision", scanValue[string],
@@ -131,7 +133,23 @@ func (db *DB) whyVoid(ctx context.Context, t conn, of approval.Subject, signedID
 	if err != nil {
 		return nil, err
 	}
-	return judge(s), nil
+	if why = judge(s); !errors.Is(why, signature.ErrUnknownKey) {
+		return why, nil
+	}
+	lost, err := holds(ctx, t, `SELECT k.id FROM service_keys k WHERE k.lost_at >= (SELECT s.at FROM signed_documents s
+		WHERE s.id = ? AND s.company_id = ?) LIMIT 1`, signedID, of.CompanyID)
+	if err == nil && !lost {
+		return nil, why
+	}
+	return why, err
+}
+
+// orUnverified has a decision that another replica can verify shown as void: as one that waits.
+func orUnverified(why, err error) (error, error) {
+	if errors.Is(err, signature.ErrUnknownKey) {
+		return err, nil
+	}
+	return why, err
 }
 
 // voidDecisions takes back what persons of a company approved, or asked for, who may not any

@@ -133,5 +133,5 @@ func (db *DB) whyNoApproval(ctx context.Context, t conn, p proposal.Proposal, ju
 
 // PeekApproval implements proposal.Store.
 func (db *DB) PeekApproval(ctx context.Context, p proposal.Proposal, v approval.Verifier) (why, err error) {
-	return db.whyNoApproval(ctx, db.read(), p, v.Stands)
+	return orUnverified(db.whyNoApproval(ctx, db.read(), p, v.Stands))
 }

@@ -258,6 +258,42 @@ func TestStands_OnlyWhatWasApproved(t *testing.T) {
 	}
 }
 
+// TestApply_ApprovedByAReplicaWithANewerKeyFile: an approval that a replica cannot verify, because it has not read the
+// rotated key file yet, stays. It is void once the operator has declared the key lost.
+func TestApply_ApprovedByAReplicaWithANewerKeyFile(t *testing.T) {
+	each(t, func(t *testing.T, r *fixture) {
+		p, ada := approvable(r)
+		newer := approvaltest.Verifier()
+		newer.Service = approvaltest.Witness(1)
+		approves := func() proposal.Proposal {
+			made := r.propose(p, "CAMERA", "BLOCK")
+			r.ok(r.db.Decide(t.Context(), approval.Decision{CompanyID: r.company.ID, Kind: approval.ChangeKind, ID: made.ID, UserID: ada.User.ID,
+				PasskeyID: ada.Passkey.ID, Signed: r.sign(ada, made.ID, signature.Approve, nil), Verifier: newer}))
+			return made
+		}
+		made, lost := approves(), approves()
+		_, err := r.apply(made)
+		r.code(fault.Unavailable, err)
+		r.code(fault.Unavailable, r.decides(ada, made.ID, r.sign(ada, made.ID, signature.Decline, nil)))
+		if read, err := r.service.Read(t.Context(), r.key("k").Principal, made.ID); err != nil || read.Approval.State != "" {
+			t.Errorf("what cannot be verified is read as %+v, %v", read.Approval, err)
+		}
+		if got := r.proposal(made.ID); got.Status != proposal.Pending || got.Approval.State != proposal.Approved {
+			t.Fatalf("it is %s, %+v", got.Status, got.Approval)
+		}
+		for _, key := range []string{"old", "new"} {
+			_, err = r.db.AdmitKeys(t.Context(), []string{key}, true)
+			r.ok(err)
+		}
+		_, err = r.apply(lost)
+		r.code(fault.ConfirmationRequired, err)
+		r.waits(lost.ID)
+		r.service.Verifier = newer
+		_, err = r.apply(made)
+		r.ok(err)
+	})
+}
+
 // TestApply_ForgedApproval: a row of the database that says that a person approved does not
 // stand for what they sign, and neither does a signature that the service did not accept.
 func TestApply_ForgedApproval(t *testing.T) {

@@ -137,7 +137,11 @@ func (s Signed) statement() ([]byte, error) {
 	return append([]byte("muster decision 2\n"), text...), err
 }
 
-// Accepted returns nil if one of the service's keys countersigned the decision.
+// ErrUnknownKey is the error for a countersignature by a key that is not among the service's. The key is that of a newer
+// key file, a lost one, or no key of the service at all.
+var ErrUnknownKey = errors.New("the countersignature is not by a key of the service that is trusted")
+
+// Accepted returns nil if one of the service's keys countersigned the decision, and ErrUnknownKey if another key did.
 func (s Signed) Accepted(keys []ed25519.PublicKey) error {
 	if s.Countersignature == nil {
 		return errors.New("the service has not countersigned the decision")
@@ -151,8 +155,11 @@ func (s Signed) Accepted(keys []ed25519.PublicKey) error {
 		return err
 	}
 	by := slices.IndexFunc(keys, func(key ed25519.PublicKey) bool { return encode(key) == s.Countersignature.Key })
-	if by < 0 || !ed25519.Verify(keys[by], statement, signature) {
-		return errors.New("the countersignature is not of this decision, or not by a key of the service that is trusted")
+	if by < 0 {
+		return ErrUnknownKey
+	}
+	if !ed25519.Verify(keys[by], statement, signature) {
+		return errors.New("the countersignature is not of this decision")
 	}
 	return nil
 }
