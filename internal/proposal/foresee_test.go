@@ -228,6 +228,10 @@ func TestForesee_ApplyWithApproval(t *testing.T) {
 			r.approves(ada, made.ID)
 		}
 	}
+	ended := r.propose(p, "CAMERA", "BLOCK")
+	r.clock.Advance(proposal.ApprovalLifetime)
+	got, code := r.foresees(r.key("k").Principal, call{"apply_policy_proposal", args{"proposalId": ended.ID}})
+	expect.Equal(t, "one that has expired", expect.Values{"code": {code, fault.NotPending}, "approval": {got.Approval == nil, true}})
 }
 
 // Who may see a proposal of a policy: its maker by the interfaces for programs, and who may see

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // read reads the proposal as its owner.
@@ -85,6 +87,33 @@ func TestApply_DecidesInTheClaim(t *testing.T) {
 			t.Errorf("status %s, want PENDING", got.Status)
 		}
 	})
+}
+
+// The object has an approval while one is required, and the decision of a proposal that has ended.
+func TestView_ApprovalOfWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p, ada := approvable(r)
+	states := func(made ...proposal.Proposal) (all string) {
+		for _, one := range made {
+			k, o, source := r.kernel(call{"get_policy_proposal", args{"proposalId": one.ID}})
+			v := k.Run(t.Context(), o, r.key("k").Principal, operation.Meta{}, source).Result.(proposal.View)
+			if all += " " + string(v.Status); v.Approval != nil {
+				all += "/" + string(v.Approval.State)
+			}
+		}
+		return all
+	}
+	waits, approved, declined := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK"), r.propose(p, "BLUETOOTH", "BLOCK")
+	r.approves(ada, approved.ID)
+	r.ok(r.decides(ada, declined.ID, r.sign(ada, declined.ID, signature.Decline, nil)))
+	if got, want := states(waits, approved, declined), " PENDING/WAITING PENDING/APPROVED FAILED/DECLINED"; got != want {
+		t.Errorf("got%s, want%s", got, want)
+	}
+	r.clock.Advance(proposal.ApprovalLifetime)
+	if got, want := states(waits, approved, declined), " EXPIRED EXPIRED/APPROVED FAILED/DECLINED"; got != want {
+		t.Errorf("got%s, want%s", got, want)
+	}
 }
 
 func TestImpact_TheFiftiethDeviceRaisesIt(t *testing.T) {

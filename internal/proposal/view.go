@@ -49,10 +49,10 @@ type ApprovalView struct {
 	Reason   *string              `json:"reason,omitempty" doc:"Why it was declined, in that person's words; only where they gave a reason." example:"Not before the holidays."`
 }
 
-// viewWithApproval is View with the approval that the proposal needs.
+// viewWithApproval is View with the approval that the proposal needs, or the decision of one that has ended.
 func (s *Service) viewWithApproval(p Proposal) View {
 	v := p.View()
-	if !p.NeedsApproval() {
+	if !p.NeedsApproval() || p.Status != Pending && p.Approval.State == "" {
 		return v
 	}
 	v.Approval = &ApprovalView{Required: true, State: Waiting, URL: s.approvalURL(p)}
