@@ -38,6 +38,14 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 		if open >= job.MaxOpen {
 			return j, fault.New(fault.Refused, "the company has %d jobs that have not ended: wait for one, or cancel it", open)
 		}
+		if j.Maker.Kind == access.User {
+			theirs := valueIn[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')
+				AND maker_kind = ? AND maker_id = ?`, j.CompanyID, string(access.User), j.Maker.ID)
+			if theirs >= job.MaxOpenOfUser {
+				return j, fault.New(fault.Refused, "you have %d jobs that have not ended, and a user may have at most %d: wait for one, or "+
+					"cancel it", theirs, job.MaxOpenOfUser)
+			}
+		}
 		t.check(policyOfJob(ctx, t, j))
 		t.check(t.Insert(ctx, "jobs", jobColumns, jobFields(&j)))
 		n := 0

@@ -336,13 +336,31 @@ func TestJob_TagsAndRefusals(t *testing.T) {
 		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Filter: all})
 		f.code(fault.Forbidden, err)
 		p.Permissions = access.All
-		for range job.MaxOpen {
-			_, err = r.service.Create(f.Context(), p,
+		create := func(by access.Principal) error {
+			_, err := r.service.Create(f.Context(), by,
 				job.Spec{Command: "reboot", Assets: []string{mine.ID}, At: f.clock.Now().Add(time.Hour)})
-			f.ok(err)
+			return err
 		}
-		_, err = r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Assets: []string{mine.ID}})
-		f.code(fault.Refused, err)
+		bob := f.person("Bob", false).Principal("acme", f.company.Settings)
+		operator := bob
+		operator.Kind, operator.ID = access.System, "operator"
+		for range job.MaxOpenOfUser {
+			f.ok(create(p))
+		}
+		refused := func(by access.Principal, who string) {
+			f.Helper()
+			if err := create(by); fault.CodeOf(err) != fault.Refused || !strings.Contains(err.Error(), who+" 10 jobs") &&
+				!strings.Contains(err.Error(), who+" 20 jobs") {
+				f.Errorf("%v, want that %s too many", err, who)
+			}
+		}
+		refused(p, "you have")
+		for range job.MaxOpen - job.MaxOpenOfUser - 1 {
+			f.ok(create(bob))
+		}
+		f.ok(create(operator))
+		refused(operator, "the company has")
+		refused(bob, "the company has")
 		f.clock.Advance(job.KeepFor + time.Hour)
 		f.ok(f.db.Sweep(f.Context()))
 		kept, err := f.db.Jobs(f.Context(), f.company.ID, "", 100)

@@ -51,14 +51,15 @@ func (s Status) Open() bool { return s == Running || s == Scheduled || s == Paus
 
 // Limits of jobs.
 const (
-	DefaultRate  = 60      // devices a minute
-	MaxRate      = 600     // devices a minute
-	MaxDevices   = 250_000 // of one job
-	MaxOpen      = 20      // of a company
-	MaxAhead     = 366 * 24 * time.Hour
-	MaxBehind    = 2 * time.Minute // a start that is past by less is now: forms tell minutes
-	maxArguments = 16 << 10        // bytes
-	maxWords     = 1000            // characters of the filter as it is shown
+	DefaultRate   = 60      // devices a minute
+	MaxRate       = 600     // devices a minute
+	MaxDevices    = 250_000 // of one job
+	MaxOpen       = 20      // of a company
+	MaxOpenOfUser = 10      // of these, made by one user
+	MaxAhead      = 366 * 24 * time.Hour
+	MaxBehind     = 2 * time.Minute // a start that is past by less is now: forms tell minutes
+	maxArguments  = 16 << 10        // bytes
+	maxWords      = 1000            // characters of the filter as it is shown
 	// KeepFor is how long a job that ended is kept.
 	KeepFor = 400 * 24 * time.Hour
 )
@@ -165,7 +166,7 @@ type Spec struct {
 // Store keeps jobs. Finders return fault.NotFound.
 type Store interface {
 	// CreateJob stores a job with its devices. If there is one with its id already, it
-	// returns that. It fails with fault.Refused above MaxOpen, and if its policy is not there.
+	// returns that. It fails with fault.Refused above MaxOpen and MaxOpenOfUser, and if its policy is not there.
 	CreateJob(ctx context.Context, j Job, assets []string) (Job, error)
 	// Jobs returns the newest jobs of a company, at most limit; makerID, if not empty: those
 	// of one maker.
