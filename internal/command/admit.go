@@ -226,7 +226,7 @@ func (s *Service) Foresee(ctx context.Context, call operation.Call, r Request) (
 		if err != nil {
 			return operation.Forecast{}, err
 		}
-		foreseeMove(&forecast, contrast.Contrast)
+		foreseeMove(&forecast, contrast, call.Principal)
 	}
 	if err := now.Decide(); err != nil {
 		return forecast, err
@@ -276,9 +276,14 @@ func (s Situation) forecast() operation.Forecast {
 	return operation.Forecast{Devices: 1, Effects: effects, Irreversible: row.Irreversible}
 }
 
-// foreseeMove says what a move to another policy changes on the device.
-func foreseeMove(f *operation.Forecast, c approval.Contrast) {
+// foreseeMove says what a move to another policy changes on the device. Of a policy on the way that the caller may not see,
+// only the impact counts.
+func foreseeMove(f *operation.Forecast, c contrasted, by access.Principal) {
 	f.Impact, f.Irreversible = c.Impact, f.Irreversible || c.Irreversible()
+	if slices.ContainsFunc(c.onTheWay, func(p approval.Policy) bool { return !by.MaySee(p.ID) }) {
+		c.Contrast = approval.Compare(c.has, c.to)
+		f.Effects = append(f.Effects, "Another move of the device is under way.")
+	}
 	for _, m := range c.Changes {
 		f.Effects = append(f.Effects, fmt.Sprintf("%s: %s, now %s.", m.Setting, m.To, m.From))
 	}
@@ -318,6 +323,7 @@ func (s *Service) ask(ctx context.Context, p access.Principal, c Command, d asse
 // contrasted is what a move changes on a device, with the policies as they were compared.
 type contrasted struct {
 	approval.Contrast
+	has, to  policy.Policy
 	move     approval.Move
 	onTheWay []approval.Policy
 }
@@ -325,11 +331,11 @@ type contrasted struct {
 // contrast is what a device that has one policy meets with another, or with those to which
 // open commands may bring it first.
 func (s *Service) contrast(ctx context.Context, companyID, assetID, from string, to policy.Policy) (c contrasted, err error) {
-	has, err := s.compared(ctx, companyID, from)
-	if err != nil {
+	c.to = to
+	if c.has, err = s.compared(ctx, companyID, from); err != nil {
 		return c, err
 	}
-	c.move = approval.Move{From: approval.Policy{ID: from, Version: has.Version}, To: approval.Policy{ID: to.ID, Version: to.Version}}
+	c.move = approval.Move{From: approval.Policy{ID: from, Version: c.has.Version}, To: approval.Policy{ID: to.ID, Version: to.Version}}
 	moving, err := s.Store.OnTheWay(ctx, assetID, to.ID)
 	if err != nil {
 		return c, err
@@ -342,7 +348,7 @@ func (s *Service) contrast(ctx context.Context, companyID, assetID, from string,
 		}
 		others, c.onTheWay = append(others, p), append(c.onTheWay, approval.Policy{ID: m.ID, Version: p.Version})
 	}
-	c.Contrast = approval.Compare(has, to, others...)
+	c.Contrast = approval.Compare(c.has, to, others...)
 	return c, nil
 }
 

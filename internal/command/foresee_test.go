@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,32 @@ func TestForesee(t *testing.T) {
 			_, err = f.service.Execute(f.ctx(), call, request)
 			expect.Equal(t, c.name, expect.Values{"code when sent": {fault.CodeOf(err), c.want}})
 		}
+	}
+}
+
+// Of a policy that the caller may not see, and to which another move is under way, the forecast has neither the name nor the
+// settings.
+func TestForesee_MoveAfterAMoveToAForeignPolicy(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	phone, strict, field := f.enroll(fullyManaged), f.strict(), f.policies["Field"]
+	f.channel.answers(command.Receipt{Code: outcome.Unknown})
+	_, err := f.service.Execute(f.ctx(), operation.Call{Principal: f.caller()},
+		command.Request{Type: command.ChangePolicy, AssetID: phone.PathName(), Body: command.PolicyRef(strict.PathName())})
+	f.ok(err)
+	const another = "Another move of the device is under way."
+	for name, policies := range map[string][]string{"of all": nil, "of the three": {f.policies["Office"].ID, field.ID, strict.ID},
+		"of the two": {f.policies["Office"].ID, field.ID}} {
+		by := f.caller()
+		by.Policies = policies
+		got, err := f.service.Foresee(f.ctx(), operation.Call{Principal: by},
+			command.Request{Type: command.ChangePolicy, AssetID: phone.PathName(), Body: command.PolicyRef(field.PathName())})
+		f.ok(err)
+		says := strings.Join(got.Effects, " ")
+		sees := len(policies) != 2
+		expect.Equal(t, name, expect.Values{"impact": {got.Impact, "HIGH"}, "the name": {strings.Contains(says, "Strict"), sees},
+			"the settings":     {strings.Contains(says, "Factory reset"), sees},
+			"that it is there": {slices.Contains(got.Effects, another), !sees}})
 	}
 }
 

@@ -24,6 +24,7 @@ func TestAuthorization_OfChainsOfMoves(t *testing.T) {
 			servertest.AwaitStatus(t, tenant, admin, d.AssetID, "ACTIVE")
 		}
 		equal, ada := env.Policy(tenant.Company, "Equal", policy.Platform), newDecider(t, env, replica, tenant.Company, account.Manager)
+		limited := newDecider(t, env, replica, tenant.Company, account.Manager, tenant.Policy.ID, equal.ID)
 		set := func(rule string) {
 			env.CLI(new(any), "company", "set", "--company", "acme", "--approver-age", "0s", "--apply-approval", rule)
 		}
@@ -64,6 +65,10 @@ func TestAuthorization_OfChainsOfMoves(t *testing.T) {
 				address := r.move(device, equal.PathName()).approvalURL
 				if page := ada.Get(strings.TrimPrefix(address, replica.PublicURL())).Want(t, 200); !says(page.Body) {
 					t.Errorf("the page does not say what changes: %.600s", page.Body)
+				}
+				page := limited.Get(strings.TrimPrefix(address, replica.PublicURL())).Want(t, 200)
+				if !strings.Contains(page.Body, "may not see") || strings.Contains(page.Body, other.Name) || says(page.Body) {
+					t.Errorf("limited to the other two policies, the page shows this one, or does not say so: %.600s", page.Body)
 				}
 				ada.decide(t, address, false)
 				if got := r.move(device, equal.PathName()); got.status != 200 {

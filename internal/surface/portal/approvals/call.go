@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/account"
@@ -9,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -50,7 +52,9 @@ func (s *Section) call(v *frame.Visit) (matter, error) {
 		return matter{}, err
 	}
 	document, _ := m.Document(signature.Head{}, nil).(signature.Call)
-	if a.Moves() && (!v.May(account.ViewPolicies) || !v.Principal.MaySee(a.Move.From.ID) || !v.Principal.MaySee(a.Move.To.ID)) {
+	foreign := func(p policy.Policy) bool { return !v.Principal.MaySee(p.ID) }
+	if a.Moves() && (!v.May(account.ViewPolicies) || !v.Principal.MaySee(a.Move.From.ID) || !v.Principal.MaySee(a.Move.To.ID) ||
+		slices.ContainsFunc(seen.OnTheWay, foreign)) {
 		document.Policies = nil // they are not for this person, who cannot decide either
 	}
 	m.answers = callAnswers(row, a, seen, document)
