@@ -40,7 +40,7 @@ func (s Passkeys) FinishSignIn(ctx context.Context, token string, answer json.Ra
 	}
 	late := fault.New(fault.Refused, "this took too long or was done already: try again")
 	var c challenge
-	if err := openText(s.Sealer, purposeChallenge, token, &c); err != nil || !s.Now().Before(c.ExpiresAt) {
+	if err := openText(s.Sealer, purposeChallenge, token, &c); err != nil || !pends(c.ExpiresAt, s.Now()) {
 		return User{}, late
 	}
 	p, once, err := s.Ceremonies.FinishSignIn(c.State, answer, func(id string) (u User, known []Passkey, err error) {

@@ -102,7 +102,7 @@ func (s Federation) open(cookie, state string) (signIn ProviderSignIn, err error
 	if err != nil || subtle.ConstantTimeCompare([]byte(signIn.State), []byte(state)) != 1 {
 		return ProviderSignIn{}, fault.New(fault.Refused, "this sign-in was not begun in this browser: start again").Because(err)
 	}
-	if !s.Now().Before(signIn.ExpiresAt) {
+	if !pends(signIn.ExpiresAt, s.Now()) {
 		return ProviderSignIn{}, errTooLate()
 	}
 	return signIn, nil

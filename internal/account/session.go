@@ -38,11 +38,11 @@ type Session struct {
 
 // Live reports whether the session is good at now.
 func (s Session) Live(now time.Time) bool {
-	return now.Before(s.SeenAt.Add(SessionIdle)) && now.Before(s.CreatedAt.Add(SessionLimit))
+	return access.Holds(s.SeenAt, SessionIdle, now) && access.Holds(s.CreatedAt, SessionLimit, now)
 }
 
 // Fresh reports whether the person proved their identity less than ReauthFresh ago.
-func (s Session) Fresh(now time.Time) bool { return now.Before(s.ProvedAt.Add(ReauthFresh)) }
+func (s Session) Fresh(now time.Time) bool { return access.Holds(s.ProvedAt, ReauthFresh, now) }
 
 // SessionStore keeps sessions. Find methods return fault.NotFound.
 type SessionStore interface {

@@ -136,6 +136,11 @@ const (
 	FormLife       = 12 * time.Hour
 )
 
+// pends reports whether a step that lasts PendingLife, until expires, can go on at now.
+func pends(expires, now time.Time) bool {
+	return access.Holds(expires.Add(-PendingLife), PendingLife, now)
+}
+
 // PendingSignIn is a step that has begun and that continues with its token. Only the hash of the token is stored.
 type PendingSignIn struct {
 	Kind      PendingKind

@@ -40,7 +40,8 @@ const (
 // An approval is void once the person may not give it any more, or what was signed is no
 // longer what there is.
 //
-// USED, DECLINED and EXPIRED are final. One whose caller can never call again is EXPIRED.
+// USED, DECLINED and EXPIRED are final. One whose caller can never call again is EXPIRED, and so is one that began to wait, or
+// was approved, while the clock was ahead: see access.Holds.
 type State string
 
 // The states. EXPIRED is not stored: the other two become it with time.
@@ -134,7 +135,8 @@ func (a Authorization) For(c Call) bool {
 
 // At is the state at a time.
 func (a Authorization) At(now time.Time) State {
-	if (a.State == Waiting || a.State == Approved) && (a.CallerEnded(now) || !now.Before(a.EndsAt())) {
+	since, life := a.counts()
+	if (a.State == Waiting || a.State == Approved) && (a.CallerEnded(now) || !access.Holds(since, life, now)) {
 		return Expired
 	}
 	return a.State
@@ -148,10 +150,16 @@ func (a Authorization) CallerEnded(now time.Time) bool {
 // EndsAt is when it ends unless something is done: a waiting one is to be decided until
 // then, an approved one to be used.
 func (a Authorization) EndsAt() time.Time {
+	since, life := a.counts()
+	return since.Add(life)
+}
+
+// counts is since when, and for how long, it waits or can be used.
+func (a Authorization) counts() (since time.Time, life time.Duration) {
 	if a.State == Approved {
-		return a.DecidedAt.Add(UseWithin)
+		return a.DecidedAt, UseWithin
 	}
-	return a.CreatedAt.Add(WaitFor)
+	return a.CreatedAt, WaitFor
 }
 
 // MayBeDecided returns fault.Refused, saying why, for one that is decided or over.
@@ -241,7 +249,7 @@ func Decide(s Snapshot) Verdict {
 		case Approved:
 			return Uses
 		case Declined:
-			if s.Now.Before(s.Last.DecidedAt.Add(DeclineHolds)) {
+			if access.Holds(s.Last.DecidedAt, DeclineHolds, s.Now) {
 				return Refused
 			}
 		case Used, Expired:

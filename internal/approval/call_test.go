@@ -78,6 +78,10 @@ func TestDecide(t *testing.T) {
 		{"one was used", one(approval.Used, -30, -1), 0, approval.Asks},
 		{"one was declined", one(approval.Declined, -100, -59), 0, approval.Refused},
 		{"one was declined an hour ago", one(approval.Declined, -100, -60), 0, approval.Asks},
+		{"one waits by a clock that is a minute ahead", one(approval.Waiting, 1, 0), 5, approval.Waits},
+		{"one waits since a clock that was ahead", one(approval.Waiting, 2, 0), 0, approval.Asks},
+		{"one was approved by a clock that was ahead", one(approval.Approved, -30, 2), 0, approval.Asks},
+		{"one was declined by a clock that was ahead", one(approval.Declined, -30, 2), 0, approval.Asks},
 		{"one was declined long ago, and five wait", one(approval.Declined, -100, -60), 5, approval.TooMany},
 	} {
 		t.Run(c.name, func(t *testing.T) {

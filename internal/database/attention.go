@@ -83,7 +83,7 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = z.caller_user), 0) AS since, v.policy_id, z.from_policy, z.to_policy,
 			z.created_at, z.created_at + `+strconv.FormatInt(approval.WaitFor.Milliseconds(), 10)+` AS until
 		FROM authorizations z JOIN assets v ON `+asksStill(`z`),
-		waitingCalls, `z.created_at, z.id`, q.CompanyID, millis(now.Add(-approval.WaitFor)), millis(now))
+		waitingCalls, `z.created_at, z.id`, waitingOf(q.CompanyID, now)...)
 	part(`SELECT 'LOOSENING', l.id, '', '', l.control, l.value_before, l.value_after, l.asked_by_name, l.asked_by,
 			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = l.asked_by), CAST(? AS BIGINT)), '', '', '', l.asked_at, l.effective_at
 		FROM loosenings l`, `l.company_id = ?`, `l.asked_at, l.id`, millis(now), q.CompanyID)

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,9 +118,10 @@ func authorizationState(ctx context.Context, c conn, of approval.Call, now time.
 	s := approval.Snapshot{Now: now}
 	last, there, err := maybe(one(ctx, c, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
 		WHERE company_id = ? AND digest = ? AND asset_id = ? AND epoch = ? AND command = ? AND caller_kind = ? AND caller_id = ?
-		AND (state = 'WAITING' AND created_at > ? OR state = 'APPROVED' AND decided_at > ? OR state = 'DECLINED' AND decided_at > ?) LIMIT 1`,
-		of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)),
-		millis(now.Add(-approval.UseWithin)), millis(now.Add(-approval.DeclineHolds))))
+		AND (state = 'WAITING' AND created_at BETWEEN ? AND ? OR state = 'APPROVED' AND decided_at BETWEEN ? AND ?
+			OR state = 'DECLINED' AND decided_at BETWEEN ? AND ?) LIMIT 1`,
+		slices.Concat([]any{of.CompanyID, of.Digest, of.AssetID, of.Epoch, of.Command, string(of.Caller.Kind), of.Caller.ID},
+			holding(approval.WaitFor, now), holding(approval.UseWithin, now), holding(approval.DeclineHolds, now))...))
 	if err != nil {
 		return s, err
 	}
@@ -127,8 +129,8 @@ func authorizationState(ctx context.Context, c conn, of approval.Call, now time.
 		s.Last = &last
 	}
 	s.Waiting, err = value[int](ctx, c, `SELECT COUNT(*) FROM authorizations WHERE company_id = ? AND caller_kind = ? AND caller_id = ?
-		AND state = 'WAITING' AND created_at > ? AND EXISTS (SELECT 1 FROM assets v WHERE `+asksStill(`authorizations`)+`)`,
-		of.CompanyID, string(of.Caller.Kind), of.Caller.ID, millis(now.Add(-approval.WaitFor)))
+		AND state = 'WAITING' AND created_at BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM assets v WHERE `+asksStill(`authorizations`)+`)`,
+		append([]any{of.CompanyID, string(of.Caller.Kind), of.Caller.ID}, holding(approval.WaitFor, now)...)...)
 	return s, err
 }
 
@@ -161,7 +163,8 @@ func (db *DB) recordAuthorization(ctx context.Context, t *tx, action activity.Ac
 func useAuthorization(ctx context.Context, t *tx, a *approval.Authorization, c command.Command, now time.Time) error {
 	t.changed(a.CompanyID, "authorization", a.ID)
 	if t.count(ctx, `UPDATE authorizations SET state = 'USED', used_at = ?, command_id = ?
-		WHERE id = ? AND state = 'APPROVED' AND decided_at > ?`, millis(now), c.ID, a.ID, millis(now.Add(-approval.UseWithin))) != 1 {
+		WHERE id = ? AND state = 'APPROVED' AND decided_at BETWEEN ? AND ?`,
+		append([]any{millis(now), c.ID, a.ID}, holding(approval.UseWithin, now)...)...) != 1 {
 		return errors.New("database: an authorization was used although its company is locked")
 	}
 	return nil
@@ -186,17 +189,20 @@ func (db *DB) Authorizations(ctx context.Context, companyID string, policies []s
 		ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 }
 
-// waitingCalls is the condition on authorizations z that a person can decide now. Its parameters are the company, the
-// present less approval.WaitFor, and the present.
+// waitingCalls is the condition on authorizations z that a person can decide now. Its parameters are waitingOf.
 //
 //nolint:gochecknoglobals // a text that is never written to
-var waitingCalls = `z.company_id = ? AND z.state = 'WAITING' AND z.created_at > ? AND ` +
+var waitingCalls = `z.company_id = ? AND z.state = 'WAITING' AND z.created_at BETWEEN ? AND ? AND ` +
 	callerEnds(`z.caller_kind`, `z.caller_id`, `z.caller_user`) + ` NOT BETWEEN 1 AND ?`
+
+func waitingOf(companyID string, now time.Time) []any {
+	return append(append([]any{companyID}, holding(approval.WaitFor, now)...), millis(now))
+}
 
 // WaitingAuthorizations counts those that a person can decide now; policies nil: for any
 // device, else for devices with these.
 func (db *DB) WaitingAuthorizations(ctx context.Context, companyID string, policies []string) (int, error) {
-	where, args := within(waitingCalls, []any{companyID, millis(db.now().Add(-approval.WaitFor)), millis(db.now())}, policies)
+	where, args := within(waitingCalls, waitingOf(companyID, db.now()), policies)
 	return value[int](ctx, db.read(),
 		`SELECT COUNT(*) FROM authorizations z JOIN assets v ON `+asksStill(`z`)+` WHERE `+where, args...)
 }

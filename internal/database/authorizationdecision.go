@@ -93,7 +93,8 @@ func (db *DB) voidCall(ctx context.Context, t *tx, a approval.Authorization, why
 // voidCalls is voidDecisions for authorizations.
 func (db *DB) voidCalls(ctx context.Context, t *tx, companyID string) {
 	for _, a := range listed(ctx, t, into(readAuthorizationFields), `SELECT `+readAuthorization+` FROM authorizations
-		WHERE company_id = ? AND state = 'APPROVED' AND decided_at > ? ORDER BY id`, companyID, millis(db.now().Add(-approval.UseWithin))) {
+		WHERE company_id = ? AND state = 'APPROVED' AND decided_at BETWEEN ? AND ? ORDER BY id`,
+		append([]any{companyID}, holding(approval.UseWithin, db.now())...)...) {
 		why, err := db.whyUnauthorized(ctx, t, a, approval.Standing.Entitled)
 		t.check(err)
 		if why != nil && !a.CallerEnded(db.now()) { // one whose caller has ended has expired, and does not wait again

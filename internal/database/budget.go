@@ -53,17 +53,19 @@ func (db *DB) GiveBack(ctx context.Context, keys []string, now time.Time) error 
 // windows while it was being told that the old one is full.
 const spendTries = 5
 
-// clockStep is how far the clock may be set back before times count as those of a clock that
-// was ahead. Replicas' clocks may be as far apart.
-const clockStep = time.Minute
-
 // latest is the last time, in milliseconds, that is believed at now.
-func latest(now time.Time) int64 { return millis(now.Add(clockStep)) }
+func latest(now time.Time) int64 { return millis(now.Add(access.ClockStep)) }
+
+// holding are the arguments for a BETWEEN of the times, in milliseconds, since which what lasts for life holds at now: see
+// access.Holds.
+func holding(life time.Duration, now time.Time) []any {
+	return []any{millis(now.Add(-life)) + 1, latest(now)}
+}
 
 // openEnds are the first and the last end, in milliseconds, of a window that is open at now.
 // One that ends later was opened before the clock was set back.
 func openEnds(window time.Duration, now time.Time) (first, last int64) {
-	return millis(now) + 1, millis(now.Add(window + clockStep))
+	return millis(now) + 1, millis(now.Add(window + access.ClockStep))
 }
 
 // spending counts a call and returns its window, or no row where the window is full.

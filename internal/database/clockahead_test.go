@@ -1,18 +1,25 @@
 package database_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
+	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/proposal"
+	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/signature"
 )
 
 // jump is how far the clock is ahead for a moment in these tests.
@@ -302,5 +309,99 @@ func TestSweep_EventsAfterAClockThatWasAhead(t *testing.T) {
 		head, err := f.db.EventHead(f.Context(), f.company.ID)
 		f.ok(err)
 		equal(f, "positions that are kept", words(head.First, head.Last), "3 3")
+	})
+}
+
+// What a person authorized while the clock was ahead cannot be used, neither then nor when that time comes: the call is asked
+// for again. What waits since then does not count in the caller's five.
+func TestBegin_AuthorizationsAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		ada, all := f.person("Ada", true), f.fleet(approval.MaxWaiting+1)
+		wipe := func(n int) command.Command { return f.asking(all[n], command.WipeCompanyData, all[n].ID) }
+		var first, waits approval.Refusal
+		f.ahead(func() {
+			first = f.refusal(f.db, wipe(0))
+			f.approve(first.ID, ada)
+			for n := range approval.MaxWaiting {
+				waits = f.refusal(f.db, wipe(n+1))
+			}
+		})
+		over := func(when string) {
+			f.Helper()
+			for _, id := range []string{first.ID, waits.ID} {
+				equal(f, "state "+when, f.authorization(id).At(f.clock.Now()), approval.Expired)
+			}
+			n, err := f.db.WaitingAuthorizations(f.Context(), f.company.ID, nil)
+			f.ok(err)
+			equal(f, "waiting "+when, n, 0)
+			f.wants(nil)
+		}
+		over("at once")
+		f.code(fault.Refused, f.decide(waits.ID, ada, signature.Approve))
+		f.ok(f.db.Sweep(f.Context()))
+		over("after a sweep")
+		f.clock.Advance(jump + time.Minute)
+		over("when the time comes")
+		again := f.refusal(f.db, wipe(0))
+		equal(f, "verdict", again.Verdict, approval.Asks)
+		f.approve(again.ID, ada)
+		f.ok(f.db.Sweep(f.Context()))
+		_, begun, err := f.db.Begin(f.Context(), wipe(0), nil)
+		f.ok(err)
+		equal(f, "begun with one by the right clock", begun, true)
+	})
+}
+
+// A sweep ends sessions, steps and codes from a clock that was ahead, and leaves others.
+func TestSweep_SignInsAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		ada := f.person("Ada", true)
+		hash := func(name string) access.SecretHash { return access.HashSecret(name) }
+		begin := func(name string, created time.Time) {
+			now := f.clock.Now()
+			f.ok(f.db.CreateSession(f.Context(), account.Session{ID: resource.NewID(), TokenHash: hash(name), UserID: ada.ID,
+				CompanyID: ada.CompanyID, CreatedAt: created, SeenAt: now, ProvedAt: now, PasswordHash: ada.PasswordHash}))
+			f.ok(f.db.SaveStep(f.Context(), hash(name), account.PendingSignIn{Kind: account.SignDocument, CompanyID: ada.CompanyID,
+				UserID: ada.ID, Data: json.RawMessage("{}"), ExpiresAt: now.Add(account.PendingLife)}))
+			f.ok(f.db.SaveCode(f.Context(), oauth.AuthorizationCode{Hash: hash(name), CompanyID: ada.CompanyID, UserID: ada.ID,
+				ClientID: "c", Resource: "r", ExpiresAt: now.Add(time.Minute)}))
+		}
+		started := f.clock.Now()
+		f.ahead(func() {
+			begin("ahead", f.clock.Now())
+			begin("used ahead", started)
+		})
+		begin("right", started)
+		f.ok(f.db.Sweep(f.Context()))
+		for name, want := range map[string]fault.Code{"right": "", "ahead": fault.NotFound, "used ahead": fault.NotFound} {
+			_, _, _, err := f.db.SessionByToken(f.Context(), hash(name))
+			equal(f, "session "+name, fault.CodeOf(err), want)
+			_, err = f.db.Step(f.Context(), hash(name), account.SignDocument)
+			equal(f, "step "+name, fault.CodeOf(err), want)
+		}
+		_, err := f.db.RedeemCode(f.Context(), hash("ahead"), func(oauth.AuthorizationCode) error { return nil }, oauth.Tokens{})
+		f.code(fault.Refused, err)
+	})
+}
+
+// A proposal that was made while the clock was ahead can be applied for as long as another, from a sweep on.
+func TestSweep_ProposalsAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, by := f.newPolicy("Office"), access.Actor{Kind: access.APIKey, ID: "k"}
+		var ahead proposal.Proposal
+		f.ahead(func() { ahead = f.propose(p, by) })
+		right := f.propose(p, by)
+		f.ok(f.db.Sweep(f.Context()))
+		status := func(id string) proposal.Status {
+			got, err := f.db.Proposal(f.Context(), f.company.ID, id)
+			f.ok(err)
+			return got.Status
+		}
+		equal(f, "by the right clock", status(right.ID), proposal.Pending)
+		f.clock.Advance(proposal.Lifetime - time.Minute)
+		equal(f, "before its time", status(ahead.ID), proposal.Pending)
+		f.clock.Advance(time.Minute)
+		equal(f, "after its time", status(ahead.ID), proposal.Expired)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/enrollment"
 )
@@ -17,7 +18,9 @@ func placeOnly(o enrollment.Observation) bool {
 
 // believed is the last time, in milliseconds, that counts as known when a device speaks at a
 // time, which may be by a clock other than ours. A later one was noted while our clock was ahead: it makes nothing stale.
-func believed(t *tx, at int64) int64 { return max(latest(t.db.now()), at+clockStep.Milliseconds()) }
+func believed(t *tx, at int64) int64 {
+	return max(latest(t.db.now()), at+access.ClockStep.Milliseconds())
+}
 
 // disbelieve forgets when the device was heard of, if that is after latest.
 func (h *lockedAsset) disbelieve(latest int64) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
 )
 
@@ -39,7 +41,7 @@ func pauses() []pause {
 }
 
 // endPauses ends what waits for a time that was set while the clock was ahead: nothing waits that long. Who holds a lease
-// keeps it for clockStep, in which a replica that is alive renews it.
+// keeps it for access.ClockStep, in which a replica that is alive renews it.
 func (db *DB) endPauses(ctx context.Context) error {
 	now := db.now()
 	for _, p := range pauses() {
@@ -49,4 +51,31 @@ func (db *DB) endPauses(ctx context.Context) error {
 		}
 	}
 	return db.expireAhead(ctx, latest(now), latest(now.Add(retry)))
+}
+
+// endRights ends sessions, steps and codes, and calls and changes to decide about, that began while the clock was ahead. They
+// would count for as much longer, or those that access.Holds refuses would count again when their time comes. What lasts for
+// days or longer stays: a clock that is behind for a moment would end all of it.
+func (db *DB) endRights(ctx context.Context) error {
+	now := db.now()
+	pending := latest(now.Add(account.PendingLife))
+	over := millis(now.Add(-approval.WaitFor))
+	for _, s := range []part{
+		{`DELETE FROM sessions WHERE seen_at > ?`, []any{latest(now)}},
+		{`DELETE FROM signin_steps WHERE expires_at > ? AND kind IN (?, ?, ?, ?, ?, ?)`, []any{pending, string(account.SecondFactor),
+			string(account.AddPasskey), string(account.ProvePasskey), string(account.SignDocument), string(account.ComputerCode),
+			string(account.LinkingIdentity)}},
+		{`DELETE FROM oauth_codes WHERE expires_at > ?`, []any{pending}}, // they last a minute
+		{`UPDATE authorizations SET created_at = ? WHERE state = 'WAITING' AND created_at > ?`, []any{over, latest(now)}},
+		{`UPDATE authorizations SET decided_at = ? WHERE state = 'APPROVED' AND decided_at > ? AND created_at > ?`,
+			[]any{over, latest(now), latest(now.Add(-approval.WaitFor))}},
+		{`UPDATE proposals SET expires_at = expires_at - (created_at - ?), created_at = ?
+			WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ? AND created_at > ?`,
+			[]any{millis(now), millis(now), latest(now), latest(now)}},
+	} {
+		if err := db.execRelaxed(ctx, s.text, s.args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

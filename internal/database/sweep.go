@@ -90,13 +90,16 @@ func sweeps(now time.Time) []expiring {
 }
 
 // Sweep removes rows that have expired, and events that are older than their company keeps them. It also sets the clock by
-// that of the server again, ends pauses from a clock that was ahead, and gives unused room of a SQLite file back. Run it
-// every few minutes; several replicas may run it at the same time.
+// that of the server again, ends pauses and rights from a clock that was ahead, and gives unused room of a SQLite file back.
+// Run it every few minutes; several replicas may run it at the same time.
 func (db *DB) Sweep(ctx context.Context) error {
 	if err := db.engine.SetClock(ctx); err != nil {
 		return err
 	}
 	if err := db.endPauses(ctx); err != nil {
+		return err
+	}
+	if err := db.endRights(ctx); err != nil {
 		return err
 	}
 	for _, s := range sweeps(db.now()) {

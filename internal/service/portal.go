@@ -29,7 +29,7 @@ func (w *wiring) portal() *portal.Portal {
 	hub := frame.NewHub()
 	w.listen(resource.Changes, hub.Changed)
 	w.onDrain(hub.Close)
-	now, log, signIn := w.options.Now, w.options.Logger, w.signIn
+	now, log, signIn := w.db.Now, w.options.Logger, w.signIn
 	keys := apikey.Keys{Store: w.db, Now: now}
 	reviewer := proposal.Reviewer{Service: w.proposals, Store: w.db}
 	company := &settings.Section{Controls: w.db, Federation: signIn.Federation, Platform: w.platform,

@@ -294,7 +294,7 @@ func (w *wiring) people() error {
 	if err != nil {
 		return err
 	}
-	now, passwords := w.options.Now, account.NewPasswords(hashesAtOnce)
+	now, passwords := w.db.Now, account.NewPasswords(hashesAtOnce)
 	keys := account.Passkeys{Store: w.db, Owner: w.db.PasskeyUser, Steps: w.db, Sealer: w.keys, Now: now}
 	if w.passkeys != nil {
 		keys.Ceremonies = w.passkeys
@@ -326,14 +326,14 @@ func (w *wiring) letters() func(token string) []byte {
 // pages mounts what browsers load.
 func (w *wiring) pages() error {
 	server := &oauth.Server{Issuer: w.public, Resource: w.public + mcp.Path, Store: w.db, Throttle: w.db,
-		Documents: oauth.NewDocumentFetcher(nil), Now: w.options.Now, Log: w.options.Logger, ClientAddress: w.address.of}
+		Documents: oauth.NewDocumentFetcher(nil), Now: w.db.Now, Log: w.options.Logger, ClientAddress: w.address.of}
 	pages := http.NewServeMux()
 	pages.Handle("GET "+web.StaticPath, web.Static())
 	server.Mount(pages)
 	oauth.Consent{Server: server, Sessions: w.signIn.Sessions, Companies: w.db}.Mount(pages)
 	w.signIn.Mount(pages)
-	(&credentials.Exchange{Keys: apikey.Keys{Store: w.db, Now: w.options.Now}, Callers: w.callers, Steps: w.db, Sessions: w.db,
-		ClientAddress: w.address.of, Now: w.options.Now, Log: w.options.Logger}).Mount(pages)
+	(&credentials.Exchange{Keys: apikey.Keys{Store: w.db, Now: w.db.Now}, Callers: w.callers, Steps: w.db, Sessions: w.db,
+		ClientAddress: w.address.of, Now: w.db.Now, Log: w.options.Logger}).Mount(pages)
 	sections := w.portal()
 	w.routes = sections.Routes()
 	sections.Mount(pages)
