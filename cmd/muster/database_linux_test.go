@@ -45,6 +45,14 @@ func TestDoctor_FullDisk(t *testing.T) {
 		!strings.HasPrefix(f.Remedy, "make room") {
 		t.Errorf("the doctor says %+v", f)
 	}
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(s.path, link); err != nil {
+		t.Fatal(err)
+	}
+	linked := s.with("MUSTER_DATABASE=sqlite:"+link, "MUSTER_KEY_FILE="+s.keys)
+	if f := linked.doctor("full, by a link")["disk"]; f.Status != "failed" || !strings.HasPrefix(f.Detail, "0 MiB are free for "+link) {
+		t.Errorf("by a link, the doctor says %+v", f)
+	}
 	for _, args := range [][]string{{"serve"}, {"migrate"}, {"company", "create", "--slug", "late"}} {
 		s.refused("full", []string{s.path, "the disk is full or failing: make room"}, args...)
 	}

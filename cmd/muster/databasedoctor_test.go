@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +18,11 @@ func TestDoctor_LockedDatabase(t *testing.T) {
 	s := newStored(t, "sqlite")
 	s.run("migrate")
 	before := s.whole()
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(s.path, link); err != nil {
+		t.Fatal(err)
+	}
+	linked := s.with("MUSTER_DATABASE=sqlite:"+link, "MUSTER_KEY_FILE="+s.keys)
 	for _, lock := range []string{`BEGIN IMMEDIATE`, `PRAGMA journal_mode=DELETE; BEGIN EXCLUSIVE`} {
 		release := firsttest.Hold(t, s.url, lock) // to read the file otherwise would end it
 		found := s.doctor(lock)
@@ -24,6 +30,10 @@ func TestDoctor_LockedDatabase(t *testing.T) {
 		if f := found["database"]; f.Status != "failed" || !strings.HasPrefix(f.Detail, want) ||
 			!strings.HasPrefix(f.Remedy, "end that program") {
 			t.Errorf("%s: the doctor says %+v, want %q", lock, f, want)
+		}
+		want = fmt.Sprintf("process %d has locked %s", os.Getpid(), link)
+		if f := linked.doctor(lock + ", by a link")["database"]; !strings.HasPrefix(f.Detail, want) {
+			t.Errorf("%s: by a link, the doctor says %+v, want %q", lock, f, want)
 		}
 		release()
 	}

@@ -71,6 +71,14 @@ func TestDoctor_WrongOwner(t *testing.T) {
 	if f := k.doctor("root")["owner"]; f.Status != "failed" || !strings.Contains(f.Remedy, "chown 65534:65534 ") {
 		t.Errorf("root is told: %+v", f)
 	}
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	linked := k.with("MUSTER_DATABASE=sqlite:"+link, "MUSTER_KEY_FILE="+keys)
+	if f := linked.doctor("root, by a link")["owner"]; f.Status != "failed" || !strings.Contains(f.Remedy, "chown 65534:65534 ") {
+		t.Errorf("by a link, root is told: %+v", f)
+	}
 	for _, path := range []string{keys, file} {
 		if err := os.Chown(path, serviceUser, serviceUser); err != nil {
 			t.Fatal(err)

@@ -61,9 +61,12 @@ func LockedBy(ctx context.Context, path string) (pid int, err error) {
 	return engine.LockedBy(ctx, path)
 }
 
-// DiskFree is how many bytes a directory's disk has left for this user; false:
+// Linked returns the file that a link names, beside which its log is; any other path as it is.
+func Linked(path string) string { return engine.Linked(path) }
+
+// DiskFree is how many bytes the disk of a SQLite file has left for this user; false:
 // that is not known.
-func DiskFree(directory string) (int64, bool) { return engine.DiskFree(directory) }
+func DiskFree(path string) (int64, bool) { return engine.DiskFree(path) }
 
 // Usable returns an *AccessError if this process cannot write to a SQLite file, to the
 // files beside it, or to its directory. What does not exist is usable.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/phrase"
@@ -31,7 +30,7 @@ func (w *wiring) diskFree() (int64, bool) {
 	if !embedded {
 		return 0, false
 	}
-	return database.DiskFree(filepath.Dir(path))
+	return database.DiskFree(path)
 }
 
 // enterprises says how many companies' enterprises the platform does not have.

@@ -48,6 +48,7 @@ const (
 // before it says so. It must not be called while this process writes to the file:
 // closing the file ends the process's own locks on it.
 func LockedBy(ctx context.Context, path string) (pid int, err error) {
+	path = Linked(path)
 	for waited := time.Duration(0); ; waited += lockPause {
 		exclusive, err := lockHolder(path, exclusiveByte)
 		if err != nil {

@@ -77,7 +77,7 @@ func stateOf(url string) (s fileState, err error) {
 	if !embedded {
 		return s, nil
 	}
-	path = linked(path)
+	path = Linked(path)
 	if s.file, err = writtenOf(path); err == nil {
 		s.log, err = writtenOf(path + "-wal")
 	}

@@ -121,8 +121,8 @@ func directory(path string) error {
 	return nil
 }
 
-// linked returns the file that a link names, beside which its log is; any other path as it is.
-func linked(path string) string {
+// Linked returns the file that a link names, beside which its log is; any other path as it is.
+func Linked(path string) string {
 	if named, err := filepath.EvalSymlinks(path); err == nil {
 		return named
 	}
@@ -131,7 +131,7 @@ func linked(path string) string {
 
 // walSize is how long the write-ahead log beside a file is; 0: there is none.
 func walSize(path string) (int64, error) {
-	log, err := writtenOf(linked(path) + "-wal")
+	log, err := writtenOf(Linked(path) + "-wal")
 	return log.size, err
 }
 

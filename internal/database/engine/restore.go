@@ -32,7 +32,7 @@ func PrepareRestore(ctx context.Context, path, backup string, look func(ctx cont
 	if err := directory(path); err != nil {
 		return nil, err
 	}
-	path = linked(path) // the link stays
+	path = Linked(path) // the link stays
 	from, err := os.Stat(backup)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the backup: %w", err)

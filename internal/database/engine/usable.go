@@ -19,6 +19,7 @@ func (e *AccessError) Error() string { return e.Detail + ": " + e.Remedy }
 // Usable returns an *AccessError if this process cannot write to a SQLite file, to the
 // files beside it, or to its directory. What does not exist is usable.
 func Usable(path string) error {
+	path = Linked(path)
 	for _, file := range []string{filepath.Dir(path), path, path + "-wal", path + "-shm"} {
 		if err := writable(file); err != nil {
 			return err

@@ -61,6 +61,7 @@ func (d *doctor) owners(path string) {
 	if os.Geteuid() != 0 {
 		return
 	}
+	path = database.Linked(path)
 	uid, gid, known := database.OwnerOf(filepath.Dir(path))
 	if !known || uid == 0 {
 		if uid, gid, known = database.OwnerOf(path); !known || uid == 0 {
@@ -163,7 +164,7 @@ func (d *doctor) diskFree() {
 	if !embedded {
 		return
 	}
-	left, known := database.DiskFree(filepath.Dir(path))
+	left, known := database.DiskFree(path)
 	says := fmt.Sprintf("%d MiB are free for %s", left>>20, path)
 	const remedy = "make room, or move the database to a larger disk"
 	switch {
