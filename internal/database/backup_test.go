@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +48,21 @@ func TestBackup_IsACompleteDatabase(t *testing.T) {
 	problems, err := restored.Text(f.Context(), `PRAGMA integrity_check`)
 	f.ok(err)
 	equal(f, "integrity", problems, []string{"ok"})
+}
+
+// A backup to another disk is complete also if the database, whose disk is full, cannot note its time: the error says so.
+func TestBackup_WhoseTimeCannotBeNoted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteEngine(t))
+	f.tamper(`CREATE TRIGGER full BEFORE INSERT ON operator_acts BEGIN SELECT RAISE(ABORT, 'no room'); END`)
+	path := filepath.Join(t.TempDir(), "backup.db")
+	err := f.db.Backup(f.Context(), path)
+	if err == nil || !strings.HasPrefix(err.Error(), "the backup "+path+" is complete, but") || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("error = %v, want that the backup is complete", err)
+	}
+	found, err := database.Inspect(f.Context(), "sqlite:"+path)
+	f.ok(err)
+	equal(f, "schema of the backup", found.Schema, database.SchemaNumber())
 }
 
 // What a backup under another name left when it was killed goes with the next one. What

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -111,13 +112,17 @@ func PrepareRestore(ctx context.Context, path, backup string) (*Restoring, error
 // Backup makes a copy of the embedded database at a path that does not exist,
 // as it is at this moment, while readers and writers go on, and notes when. What
 // backups that were killed left in the directory is removed. fault.Unsupported
-// for PostgreSQL, which has its own tools.
+// for PostgreSQL, which has its own tools. An error says so if only the time cannot be noted.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.engine.Backup(ctx, path); err != nil {
 		return err
 	}
-	return db.exec(ctx, `INSERT INTO operator_acts (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
-		backedUp, millis(db.now()))
+	if err := db.exec(ctx, `INSERT INTO operator_acts (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
+		backedUp, millis(db.now())); err != nil {
+		return fmt.Errorf("the backup %s is complete, but the database cannot note its time, so that `muster doctor` and the alert for "+
+			"old backups go by the backup before: %w", path, err)
+	}
+	return nil
 }
 
 // Copy copies a whole database into an empty one of the other engine, in one
