@@ -405,3 +405,27 @@ func TestSweep_ProposalsAfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "after its time", status(ahead.ID), proposal.Expired)
 	})
 }
+
+// The last use of keys and connections is noted again after a clock that was ahead.
+func TestSweep_LastUsesAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		key, _ := f.newKey("k", access.All)
+		o := f.connection(f.person("Ada", true))
+		use := func() {
+			one := f.open(f)
+			f.ok(one.TouchKey(f.Context(), key.ID))
+			f.ok(one.TouchConnection(f.Context(), o.ID, o.GrantID))
+			f.ok(one.Close())
+		}
+		f.ahead(use)
+		f.ok(f.db.Sweep(f.Context()))
+		f.clock.Advance(2 * time.Minute)
+		use()
+		keys, err := f.db.Keys(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "of the key", keys[0].LastUsedAt, f.clock.Now())
+		connections, err := f.db.Connections(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "of the connection", connections[0].LastUsedAt, f.clock.Now())
+	})
+}
