@@ -429,3 +429,28 @@ func TestSweep_LastUsesAfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "of the connection", connections[0].LastUsedAt, f.clock.Now())
 	})
 }
+
+// A webhook to which nothing is to be sent keeps its position also after a clock that was ahead: it misses nothing.
+func TestWebhook_MissesNothingAfterAClockThatWasAhead(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to := newReceiver(h.T)
+		w, _ := h.create(to, "platform.failing")
+		h.ahead(func() {
+			h.enroll("d1", "")
+			h.serve(h.runner)
+			h.clock.Advance(2 * time.Hour)
+			h.serve(h.runner) // its position is kept, with the time
+			h.clock.Advance(-2 * time.Hour)
+		})
+		h.enroll("d2", "")
+		h.serve(h.runner)
+		h.ok(h.db.Sweep(h.Context()))
+		h.clock.Advance(2 * time.Hour)
+		h.serve(h.runner)
+		h.clock.Advance(company.DefaultKeepEvents)
+		h.ok(h.db.Sweep(h.Context()))
+		h.enroll("d3", "")
+		h.serve(h.runner)
+		equal(h, "missed", h.webhook(w.ID).Missed, 0)
+	})
+}

@@ -67,6 +67,7 @@ var mayScan = map[string]string{
 	`SET told = ? WHERE told > 0 AND`:                 "swept every few minutes; one row",
 	`SET last_used_at = ? WHERE last_used_at > 0 AND`: "swept every few minutes; a few keys and connections",
 	`SET claim_until = ? WHERE claim_until > 0 AND`:   "swept every few minutes; a few webhooks",
+	`SET moved_at = ? WHERE moved_at > 0 AND`:         "swept every few minutes; a few webhooks",
 	`SET filled_at = ? WHERE filled_at > 0 AND`:       "swept every few minutes; one row a project",
 	`SET paused_until = ? WHERE paused_until > 0 AND`: "swept every few minutes; one row a project",
 

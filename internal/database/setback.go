@@ -35,6 +35,7 @@ func pauses() []pause {
 		{"command_cancels", "tried_at", retry},
 		{"proposals", "look_at", retry},
 		{"enrollment_codes", "drop_at", retry},
+		{"webhooks", "moved_at", 0},
 		{"webhooks", "claim_until", retry},
 		{"webhooks", "next_at", retry},
 		{"webhook_held", "next_at", retry},
