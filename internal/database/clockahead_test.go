@@ -454,3 +454,27 @@ func TestWebhook_MissesNothingAfterAClockThatWasAhead(t *testing.T) {
 		equal(h, "missed", h.webhook(w.ID).Missed, 0)
 	})
 }
+
+// A device that set out to erase itself while the clock was ahead has erased itself once it is silent for long enough.
+func TestErased_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := f.agents(1)[0]
+		f.ahead(func() {
+			f.ok(f.db.Accept(f.Context(), d.ID, f.openCommand(d, command.WipeCompanyData), "WIPE_COMPANY_DATA", f.clock.Now()))
+			_, known, err := f.db.Contact(f.Context(), d.ID, d.Key, 100)
+			f.ok(err)
+			equal(f, "in touch", known, true)
+		})
+		f.ok(f.db.Sweep(f.Context()))
+		erased := func() int {
+			before := f.clock.Now().Add(-15 * time.Minute)
+			all, err := f.db.Erased(f.Context(), before, 10)
+			f.ok(err)
+			return len(all)
+		}
+		f.clock.Advance(14 * time.Minute)
+		equal(f, "devices that are silent for too short a time", erased(), 0)
+		f.clock.Advance(2 * time.Minute)
+		equal(f, "devices that are silent for long enough", erased(), 1)
+	})
+}

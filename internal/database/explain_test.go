@@ -64,6 +64,7 @@ var mayScan = map[string]string{
 	`SET expires_at = ? WHERE expires_at > 0 AND`:     "swept every few minutes; there are a few leases",
 	`DELETE FROM mail_told WHERE item_id IN`:          "once, after a restore",
 	`SET begun_at = ? WHERE begun_at > 0 AND`:         "swept every few minutes; few companies are being deleted",
+	`WHERE erasing_at <> 0 AND`:                       "the index holds only devices that set out to erase themselves",
 	`SET told = ? WHERE told > 0 AND`:                 "swept every few minutes; one row",
 	`SET last_used_at = ? WHERE last_used_at > 0 AND`: "swept every few minutes; a few keys and connections",
 	`SET claim_until = ? WHERE claim_until > 0 AND`:   "swept every few minutes; a few webhooks",

@@ -54,6 +54,13 @@ func (db *DB) endPauses(ctx context.Context) error {
 			return err
 		}
 	}
+	// The silence of a device that set out to erase itself shows that it did.
+	if err := db.execRelaxed(ctx, `UPDATE agent_devices SET erasing_at = CASE WHEN erasing_at > ? THEN ? ELSE erasing_at END,
+			seen_at = CASE WHEN seen_at > ? THEN ? ELSE seen_at END
+		WHERE erasing_at <> 0 AND (erasing_at > ? OR seen_at > ?)`,
+		latest(now), millis(now), latest(now), millis(now), latest(now), latest(now)); err != nil {
+		return err
+	}
 	return db.expireAhead(ctx, latest(now), latest(now.Add(retry)))
 }
 
