@@ -220,6 +220,11 @@ func textClause(f Change) (clause, bool) {
 	switch f.Field {
 	case "name":
 		return does("renamed", "rename", "the company from").name(f.Before).words(" to").name(f.After), true
+	case "agentRollout":
+		if f.After == "" {
+			return does("paused", "pause", "the rollouts of the agent to all companies"), true
+		}
+		return does("began", "begin", "the rollout of the agent's version").name(f.After), true
 	case "enterprise":
 		return does("changed", "change", "the company's enterprise"), true
 	case "domain":

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
 
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/rollout"
@@ -140,6 +142,7 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			r.State = rollout.Running
 		}
 		r.Reason, r.Goal, r.WatchedFrom, r.WatchedAt = "", goal, now, now
+		t.check(db.recordRollout(ctx, t, fmt.Sprintf("%s to %d percent", version, goal)))
 		return r, t.Exec(ctx,
 			`INSERT INTO agent_rollouts (version, state, reason, goal, ring, upto, began_at, ring_at, resumed_at, watched_from, watched_at)
 			VALUES (`+marks(11)+
@@ -155,8 +158,26 @@ const pauseRollouts = `UPDATE agent_rollouts SET state = ?, reason = ? WHERE sta
 
 // PauseRollouts implements rollout.Store.
 func (db *DB) PauseRollouts(ctx context.Context) (int, error) {
-	n, err := db.execCount(ctx, pauseRollouts, string(rollout.Paused), rollout.ByOperator)
-	return int(n), err
+	return written(ctx, db, func(ctx context.Context, t *tx) (int, error) {
+		n := t.count(ctx, pauseRollouts, string(rollout.Paused), rollout.ByOperator)
+		if n == 0 {
+			return 0, nil
+		}
+		return int(n), db.recordRollout(ctx, t, "")
+	})
+}
+
+// recordRollout records in the log of each company with agents that a rollout began, or, empty, that all were paused.
+func (db *DB) recordRollout(ctx context.Context, t *tx, begun string) error {
+	companies, err := listCompanies(ctx, t)
+	t.check(err)
+	for _, c := range companies {
+		if t.holds(ctx, `SELECT id FROM agent_devices WHERE company_id = ? AND state = '`+string(agentdevice.Active)+
+			`' AND role = 'manager' LIMIT 1`, c.ID) {
+			t.check(db.recordOf(ctx, t, c, activity.CompanyChanged, activity.Change{Field: "agentRollout", After: begun}))
+		}
+	}
+	return nil
 }
 
 // MoveRollout implements rollout.Store.

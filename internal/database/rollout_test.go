@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/database"
@@ -290,6 +292,38 @@ func TestRollout_Pauses(t *testing.T) {
 		if f.ok(err); f.rollout("2.0").State != rollout.Ended {
 			t.Errorf("another version: %+v", f.rollout("2.0"))
 		}
+	})
+}
+
+// The log of each company that has agents names the rollouts that the operator begins and pauses; one that changes nothing
+// is in none.
+func TestRollout_IsRecorded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.agents(1)
+		f.release("2.0", 2, 10)
+		without := f.newCompany("without")
+		ctx := access.WithActor(f.Context(), access.Actor{Kind: access.System, Name: "root"}, "")
+		_, err := f.db.BeginRollout(ctx, "2.0", 10)
+		f.ok(err)
+		f.clock.Advance(time.Second)
+		for range 2 {
+			_, err = f.db.PauseRollouts(ctx)
+			f.ok(err)
+		}
+		says := func(companyID string) (all []string) {
+			entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: companyID, Area: "company"}, activity.Cursor{}, 10)
+			f.ok(err)
+			for _, e := range entries {
+				if e.Action == activity.CompanyChanged {
+					s := e.Tell(func(string) (past, base, noun string) { return "", "", "" })
+					all = append(all, s.Who.Name+" "+s.String())
+				}
+			}
+			return all
+		}
+		equal(f, "with agents", says(f.company.ID), []string{
+			"root paused the rollouts of the agent to all companies", "root began the rollout of the agent's version 2.0 to 10 percent"})
+		equal(f, "without agents", len(says(without.ID)), 0)
 	})
 }
 
