@@ -83,7 +83,8 @@ func TestDocs_ComposeBackup(t *testing.T) {
 	s.run("doctor", "--make-key-file", "secrets/keys")
 	s.run("company", "create", "--slug", "acme")
 	firsttest.Exec(t, s.database.String(), `INSERT INTO event_history (one, id) VALUES (1, 'before') ON CONFLICT DO NOTHING`)
-	s.does(blocks.Must(t, "../..", "docs/install.md", "compose-backup", "-U muster", role, "-Fc muster", "-Fc "+name, "/elsewhere/", "copy"))
+	s.does(blocks.Must(t, "../..", "docs/install.md", "compose-backup", "-U muster", role, "-Fc muster", "-Fc "+name,
+		"/elsewhere/", "copy"))
 	s.run("company", "create", "--slug", "late")
 	dumps, err := filepath.Glob(filepath.Join(s.dir, "muster-*.dump"))
 	if err != nil || len(dumps) != 1 {

@@ -115,11 +115,12 @@ type timed struct{}
 func TestDeleteAssets_Many(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		left := time.Hour // to the end of a transaction, the least
-		db, err := database.Open(f.Context(), database.Options{URL: f.url, Now: f.clock.Now, Spent: func(ctx context.Context, _ database.Cost) {
+		spent := func(ctx context.Context, _ database.Cost) {
 			if deadline, ends := ctx.Deadline(); ends && ctx.Value(timed{}) != nil {
 				left = min(left, time.Until(deadline))
 			}
-		}})
+		}
+		db, err := database.Open(f.Context(), database.Options{URL: f.url, Now: f.clock.Now, Spent: spent})
 		f.ok(err)
 		defer func() { f.ok(db.Close()) }()
 		var ids []string

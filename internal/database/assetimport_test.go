@@ -91,7 +91,8 @@ func slowly(t *testing.T, test func(x *crossed, one asset.Asset, imports transac
 	defer func() { f.ok(c.Close(context.Background())) }()
 	x := &crossed{fixture: f, c: c}
 	one, two := x.enroll("d1", ""), x.enroll("d2", "")
-	test(x, one, x.importing("identification,serialNumber,user\nOne,SN-d1,Bea\nTwo,SN-d2,Bea\nThree,SN-d3,Bea\n"), x.holding("assets", two.ID))
+	test(x, one, x.importing("identification,serialNumber,user\nOne,SN-d1,Bea\nTwo,SN-d2,Bea\nThree,SN-d3,Bea\n"),
+		x.holding("assets", two.ID))
 }
 
 // What ends a user's rights, and a command to a device, do not wait for an import. What decides which

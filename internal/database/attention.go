@@ -85,7 +85,8 @@ func (db *DB) attentionQuery(q attention.Query) (string, []any) {
 		FROM authorizations z JOIN assets v ON `+asksStill(`z`),
 		waitingCalls, `z.created_at, z.id`, waitingOf(q.CompanyID, now)...)
 	part(`SELECT 'LOOSENING', l.id, '', '', l.control, l.value_before, l.value_after, l.asked_by_name, l.asked_by,
-			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = l.asked_by), CAST(? AS BIGINT)), '', '', '', l.asked_at, l.effective_at
+			COALESCE((SELECT `+sinceColumn+` FROM users u WHERE u.id = l.asked_by), CAST(? AS BIGINT)), '', '', '',
+			l.asked_at, l.effective_at
 		FROM loosenings l`, `l.company_id = ?`, `l.asked_at, l.id`, millis(now), q.CompanyID)
 	part(`SELECT 'ENROLLMENT', r.id, r.asset_id, v.identification, '', '', '', '', '', 0, v.policy_id, '', '', r.asked_at, r.expires_at
 		FROM enrollment_requests r JOIN assets v ON v.id = r.asset_id AND v.company_id = r.company_id`,

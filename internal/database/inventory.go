@@ -28,14 +28,14 @@ func inventoryWait(ctx context.Context) time.Duration {
 // take minutes and locks assets in an order of its own. Such work must not hold the company's row: an
 // emergency stop needs that at once. It fails with errInventory if another transaction has or shares it.
 func holdInventory(ctx context.Context, t *tx, companyID string) error {
-	return takeInventory(ctx, t, companyID, t.Dialect().TryLock(false))
+	return takeInventory(ctx, t, companyID, t.Dialect().Rows().TryAlone)
 }
 
 // shareInventory keeps holdInventory out until the transaction ends. What makes assets or gives them other
 // devices calls it, and what locks assets while it holds the company's row: it would keep
 // that from others for as long as it waits for an import. It fails with errInventory.
 func shareInventory(ctx context.Context, t *tx, companyID string) error {
-	return takeInventory(ctx, t, companyID, t.Dialect().TryLock(true))
+	return takeInventory(ctx, t, companyID, t.Dialect().Rows().TryShared)
 }
 
 func takeInventory(ctx context.Context, t *tx, companyID, try string) error {

@@ -42,8 +42,8 @@ func (db *DB) CreateJob(ctx context.Context, j job.Job, assets []string) (job.Jo
 			theirs := valueIn[int](ctx, t, `SELECT COUNT(*) FROM jobs WHERE company_id = ? AND status IN ('RUNNING', 'PAUSED')
 				AND maker_kind = ? AND maker_id = ?`, j.CompanyID, string(access.User), j.Maker.ID)
 			if theirs >= job.MaxOpenOfUser {
-				return j, fault.New(fault.Refused, "you have %d jobs that have not ended, and a user may have at most %d: wait for one, or "+
-					"cancel it", theirs, job.MaxOpenOfUser)
+				return j, fault.New(fault.Refused, "you have %d jobs that have not ended, and a user may have at most %d: "+
+					"wait for one, or cancel it", theirs, job.MaxOpenOfUser)
 			}
 		}
 		t.check(policyOfJob(ctx, t, j))

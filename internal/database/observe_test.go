@@ -182,7 +182,8 @@ func TestObserve_ReportMakesNoPlaceStale(t *testing.T) {
 		gone := f.observation("d")
 		gone.Gone = true
 		f.observe(gone)
-		equal(f, "a place of a device that ended is applied", f.observe(place(joined.Add(time.Minute), joined.Add(time.Minute))).Applied, false)
+		ended := f.observe(place(joined.Add(time.Minute), joined.Add(time.Minute)))
+		equal(f, "a place of a device that ended is applied", ended.Applied, false)
 	})
 }
 

@@ -74,7 +74,8 @@ func TestEdit_LongTextsStay(t *testing.T) {
 	o.ok(o.Store.CreatePolicy(t.Context(), old, policy.AuthorOf(ada.Actor()), ""))
 	saved, err := o.SaveBy(t.Context(), ada, old.ID, 1, policy.Edit{Name: new("New"), Changes: set("CAMERA", "BLOCK")})
 	if o.ok(err); saved.Description != old.Description || !slices.Equal(saved.Labels, old.Labels) || saved.Group != old.Group {
-		t.Errorf("saved with %d characters of description, the labels %q and the group %.20q", len(saved.Description), saved.Labels, saved.Group)
+		t.Errorf("saved with %d characters of description, the labels %q and the group %.20q", len(saved.Description), saved.Labels,
+			saved.Group)
 	}
 	_, err = o.SaveBy(t.Context(), ada, old.ID, 2, policy.Edit{Description: new("short")})
 	o.ok(err)

@@ -267,8 +267,8 @@ func TestApply_ApprovedByAReplicaWithANewerKeyFile(t *testing.T) {
 		newer.Service = approvaltest.Witness(1)
 		approves := func() proposal.Proposal {
 			made := r.propose(p, "CAMERA", "BLOCK")
-			r.ok(r.db.Decide(t.Context(), approval.Decision{CompanyID: r.company.ID, Kind: approval.ChangeKind, ID: made.ID, UserID: ada.User.ID,
-				PasskeyID: ada.Passkey.ID, Signed: r.sign(ada, made.ID, signature.Approve, nil), Verifier: newer}))
+			r.ok(r.db.Decide(t.Context(), approval.Decision{CompanyID: r.company.ID, Kind: approval.ChangeKind, ID: made.ID,
+				UserID: ada.User.ID, PasskeyID: ada.Passkey.ID, Signed: r.sign(ada, made.ID, signature.Approve, nil), Verifier: newer}))
 			return made
 		}
 		made, lost := approves(), approves()

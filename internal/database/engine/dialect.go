@@ -21,7 +21,7 @@ import (
 type Dialect interface {
 	// Bind turns ? into the engine's placeholders.
 	Bind(query string) string
-	// Rows are the ends of a SELECT in a transaction that lock its rows.
+	// Rows are the ends of a SELECT in a transaction that lock its rows, and queries that lock a name.
 	Rows() RowLocks
 	// Follow returns the statements that run first, which ends in RETURNING, and,
 	// if it made a row, then, each of which has FromFirst where it reads from
@@ -45,16 +45,14 @@ type Dialect interface {
 	lockSchema() string
 	// LockTable keeps others from changing a table until the transaction ends; empty as above.
 	LockTable(name string) string
-	// TryLock is a query for whether a lock with a name was free, alone or beside others that share
-	// it. If so, the transaction has it until it ends. Empty as above.
-	TryLock(shared bool) string
 	// mayChange is a query for whether this role may change and make tables where they
 	// are; empty: there are no roles.
 	mayChange() string
 }
 
 // RowLocks are the ends of a SELECT in a transaction that lock its rows until the
-// transaction ends; all are empty where a writing transaction is alone.
+// transaction ends, and queries for whether a name was free to be locked, which lock it until then if it was; all are
+// empty where a writing transaction is alone.
 type RowLocks struct {
 	Lock  string // all others wait who would lock or change them
 	Skip  string // Lock that leaves out what another has locked, for workers that share a queue
@@ -63,6 +61,8 @@ type RowLocks struct {
 	// Device holds the rows of the table a, and keeps others from changing or holding
 	// those of p, which it shares.
 	Device string
+	// TryAlone and TryShared lock a name alone, or beside others that share it.
+	TryAlone, TryShared string
 }
 
 // EventSQL are the parts of statements about events that differ.
@@ -123,7 +123,6 @@ func (sqliteDialect) tables() string          { return `SELECT name FROM sqlite_
 func (sqliteDialect) lockSchema() string      { return "" }
 func (sqliteDialect) mayChange() string       { return "" }
 func (sqliteDialect) LockTable(string) string { return "" }
-func (sqliteDialect) TryLock(bool) string     { return "" }
 
 // postgresDialect remembers the texts that it bound.
 type postgresDialect struct{ bound *boundTexts }
@@ -140,7 +139,9 @@ const maxBound = 5_000
 
 func (postgresDialect) Rows() RowLocks {
 	const lock, hold, share = " FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE"
-	return RowLocks{Lock: lock, Skip: lock + " SKIP LOCKED", Hold: hold, Share: share, Device: hold + " OF a" + share + " OF p"}
+	return RowLocks{Lock: lock, Skip: lock + " SKIP LOCKED", Hold: hold, Share: share, Device: hold + " OF a" + share + " OF p",
+		TryAlone:  "SELECT pg_try_advisory_xact_lock(hashtextextended(CAST(? AS TEXT), 0))",
+		TryShared: "SELECT pg_try_advisory_xact_lock_shared(hashtextextended(CAST(? AS TEXT), 0))"}
 }
 
 func (postgresDialect) Follow(first string, then ...string) []string {
@@ -199,13 +200,6 @@ func (postgresDialect) mayChange() string {
 }
 
 func (postgresDialect) LockTable(name string) string { return "LOCK TABLE " + name + " IN SHARE MODE" }
-
-func (postgresDialect) TryLock(shared bool) string {
-	if shared {
-		return `SELECT pg_try_advisory_xact_lock_shared(hashtextextended(CAST(? AS TEXT), 0))`
-	}
-	return `SELECT pg_try_advisory_xact_lock(hashtextextended(CAST(? AS TEXT), 0))`
-}
 
 func (d postgresDialect) Bind(query string) string {
 	if text, ok := d.bound.texts.Load(query); ok {

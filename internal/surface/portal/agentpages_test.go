@@ -139,8 +139,8 @@ func TestPolicy_DetailsOfTwoPeople(t *testing.T) {
 	o := newOffice(t)
 	ada, bea := o.person(t, account.Admin), o.person(t, account.Admin)
 	path := o.base + "/policies/" + o.Policy.ID + "/details"
-	shown := url.Values{"version": {"1"}, "name": {o.Policy.Name}, "was-name": {o.Policy.Name}, "description": {""}, "was-description": {""},
-		"labels": {""}, "was-labels": {""}, "group": {""}, "was-group": {""}}
+	shown := url.Values{"version": {"1"}, "name": {o.Policy.Name}, "was-name": {o.Policy.Name}, "description": {""},
+		"was-description": {""}, "labels": {""}, "was-labels": {""}, "group": {""}, "was-group": {""}}
 	form := func(changes ...string) url.Values {
 		changed := maps.Clone(shown)
 		for i := 0; i < len(changes); i += 2 {
@@ -174,7 +174,8 @@ func TestPolicy_LabelWithAComma(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
 	labels := []string{"Berlin, Mitte"}
-	_, err := o.Admin().Policies.Save(t.Context(), o.Company.ID, o.Policy.ID, 1, policy.Edit{Labels: &labels}, policy.Author{Name: "operator"})
+	_, err := o.Admin().Policies.Save(t.Context(), o.Company.ID, o.Policy.ID, 1, policy.Edit{Labels: &labels},
+		policy.Author{Name: "operator"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,8 +199,8 @@ func TestPolicy_SystemUpdateOfTwoPeople(t *testing.T) {
 	ada, bea := o.person(t, account.Admin), o.person(t, account.Admin)
 	path := o.base + "/policies/" + p.ID + "/system-update"
 	form := func(kind, freezes string) url.Values {
-		return url.Values{"version": {"1"}, "type": {kind}, "was-type": {""}, "start": {""}, "was-start": {""}, "end": {""}, "was-end": {""},
-			"freezes": {freezes}, "was-freezes": {""}}
+		return url.Values{"version": {"1"}, "type": {kind}, "was-type": {""}, "start": {""}, "was-start": {""}, "end": {""},
+			"was-end": {""}, "freezes": {freezes}, "was-freezes": {""}}
 	}
 	ada.Send(path, form(policy.Postpone, "")).Want(t, 303)
 	page := string(bea.Send(path, form("", "5-1 to 5-2")).Want(t, 409).Body)
@@ -241,8 +242,8 @@ func TestPolicy_Texts(t *testing.T) {
 	path := "/policies/" + o.Policy.ID
 	send := func(version, description, labels, group string, status int) string {
 		t.Helper()
-		return string(admin.Send(o.base+path+"/details", url.Values{"version": {version}, "name": {o.Policy.Name}, "description": {description},
-			"labels": {labels}, "group": {group}}).Want(t, status).Body)
+		return string(admin.Send(o.base+path+"/details", url.Values{"version": {version}, "name": {o.Policy.Name},
+			"description": {description}, "labels": {labels}, "group": {group}}).Want(t, status).Body)
 	}
 	page := send("1", strings.Repeat("d", 1001), strings.Repeat("l", 65), strings.Repeat("g", 65), 422)
 	for _, field := range []string{"description", "labels", "group"} {

@@ -133,7 +133,8 @@ func TestDevices_FormsKeepTheList(t *testing.T) {
 			_, after, _ := strings.Cut(page, form)
 			inputs, _, _ := strings.Cut(after, "</form>")
 			got := url.Values{}
-			for _, found := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]+)"`).FindAllStringSubmatch(inputs, -1) {
+			hidden := regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]+)"`)
+			for _, found := range hidden.FindAllStringSubmatch(inputs, -1) {
 				got.Add(found[1], found[2])
 			}
 			if wanted, err := url.ParseQuery(want); err != nil || got.Encode() != wanted.Encode() {

@@ -366,7 +366,8 @@ func TestPolicies_ManyOfATypeLeaveRoomForTheOther(t *testing.T) {
 	}
 	const more = "There are more policies"
 	for path, want := range map[string]struct{ other, agents, more bool }{
-		"/devices/" + a.ID: {other: true}, "/bulk?command=change-policy&id=" + a.ID: {true, true, true}, "/devices": {agents: true, more: true},
+		"/devices/" + a.ID: {other: true}, "/bulk?command=change-policy&id=" + a.ID: {true, true, true},
+		"/devices": {agents: true, more: true},
 	} {
 		page := o.get(t, admin, path, 200)
 		if got := strings.Contains(page, `<option value="`+o.other.ID+`"`); got != want.other {

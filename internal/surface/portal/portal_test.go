@@ -592,7 +592,8 @@ func TestEnroll_WifiWithoutAName(t *testing.T) {
 			t.Errorf("with %s alone the page does not say at the field that a network name is missing", field)
 		}
 	}
-	form := url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "wifiSsid": {""}, "wifiSecurity": {""}, "wifiPassword": {""}}
+	form := url.Values{"policy": {o.Policy.ID}, "personalUsage": {"DISALLOWED"}, "wifiSsid": {""}, "wifiSecurity": {""},
+		"wifiPassword": {""}}
 	admin.Send(o.base+"/enrol", form).Want(t, 200)
 }
 
