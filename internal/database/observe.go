@@ -90,7 +90,7 @@ func observe(ctx context.Context, t *tx, o enrollment.Observation) (enrollment.C
 	}
 	if !placeOnly(o) {
 		t.check(setName(ctx, t, o.CompanyID, o.Device, h.id, max(at, known.observed)))
-	} else if millis(o.Location.ReportedAt) < h.enrolled {
+	} else if millis(o.Location.ReportedAt) < h.enrolled && at < h.enrolled { // the device's own clock may be behind
 		return dropped, nil
 	}
 	if o.Enrolling && millis(o.EnrolledAt) > h.enrolled {

@@ -56,7 +56,7 @@ func (w *wiring) background() {
 			return err
 		}),
 		w.every("agent sweeper", agentserver.SweepEvery, w.link.Sweep),
-		w.every("agent rollouts", rollout.WatchEvery, rollout.Watcher{Store: w.db, Now: w.options.Now, Log: w.options.Logger}.Watch),
+		w.every("agent rollouts", rollout.WatchEvery, rollout.Watcher{Store: w.db, Now: w.db.Now, Log: w.options.Logger}.Watch),
 		{Name: "events", Run: w.db.NumberEvents},
 		{Name: "event waiters", Run: w.feed.Watch},
 		w.every("events due", dueInterval, w.db.TellDue),
@@ -75,7 +75,7 @@ func (w *wiring) background() {
 		w.every("activity head log", noteInterval, w.records.Note),
 		w.every("activity retention", forgetInterval, w.records.Forget),
 		{Name: "platform", Run: w.platform.Run},
-		w.every("enrollment codes", provisioning.DropEvery, provisioning.Dropper{Codes: w.db, Issuer: w.platform, Now: w.options.Now,
+		w.every("enrollment codes", provisioning.DropEvery, provisioning.Dropper{Codes: w.db, Issuer: w.platform, Now: w.db.Now,
 			Log: w.options.Logger}.Round),
 		{Name: "jobs", Run: job.NewRunner(job.Config{Queue: w.db, Operations: w.jobs.Operations, Now: w.db.Now, Log: w.options.Logger,
 			Stands: w.db.PermitStands}).Run},

@@ -87,7 +87,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	w.probes()
 	api := rest.New(rest.Config{
 		Registry: s.registry, Once: w.once, Authenticator: w.callers, PublicURL: s.public,
-		Served: s.metrics.Served, Log: s.options.Logger, Now: s.options.Now,
+		Served: s.metrics.Served, Log: s.options.Logger, Now: s.db.Now,
 	})
 	s.handler = edge.Harden(w.address.withOrigin(api.Wrap(w.mux)), s.public, s.options.Logger)
 	w.background()
@@ -138,7 +138,7 @@ func (w *wiring) useCases() (err error) {
 	w.webhooks = webhookService(w.db, w.keys, networks, w.db.Now)
 	w.jobs = jobService(w.db, w.commands, w.db.Now)
 	w.enrollments = &enrollment.Service{Store: w.db, Companies: w.db.Companies, Now: w.db.Now}
-	if w.policies, err = policyService(w.db, w.options.Now); err != nil {
+	if w.policies, err = policyService(w.db, w.db.Now); err != nil {
 		return err
 	}
 	w.proposals = &proposal.Service{
@@ -197,7 +197,7 @@ func (w *wiring) push() error {
 func (w *wiring) operations() error {
 	r := &operation.Registry{}
 	codes := &provisioning.Service{
-		Catalog: w.db, Codes: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.options.Now,
+		Catalog: w.db, Codes: w.db, Records: w.db, Stands: w.db.PermitStands, PublicURL: w.public, Now: w.db.Now,
 		Log:     w.options.Logger,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
 	}
@@ -208,14 +208,14 @@ func (w *wiring) operations() error {
 	asset.DefineForPeople(&w.own, w.db)
 	w.once = operation.Once{Claims: w.db, Sealer: w.keys, Kernel: operation.NewKernel(operation.Config{
 		Budgets: operation.Budgets{Store: w.db, Now: w.db.Now}, ReadsPerMinute: w.config.ReadsPerMinute, Limited: w.metrics.Limited,
-		Stands: w.db.PermitStands, Log: w.options.Logger, Now: w.options.Now,
+		Stands: w.db.PermitStands, Log: w.options.Logger, Now: w.db.Now,
 	})}
 	operation.DefineExplain(r, &operation.Explainer{Registry: r, Kernel: w.once.Kernel, DestructiveLeft: w.db.DestructiveLeft,
 		Status:  edge.Status,
 		Success: edge.Success})
 	w.metrics.Operations(r.All())
 	w.registry = r
-	w.callers = apikey.Authenticator{Keys: w.db, Now: w.options.Now}
+	w.callers = apikey.Authenticator{Keys: w.db, Now: w.db.Now}
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (w *wiring) listen(topic string, hear func(ids []string)) {
 }
 
 func (w *wiring) agentAPI() error {
-	hub := agentapi.NewHub(w.options.Now, w.shares.Streams)
+	hub := agentapi.NewHub(w.db.Now, w.shares.Streams)
 	w.link.Streams = hub
 	hub.Counted = w.metrics.Streams(hub.Count, w.shares.Streams, agentapi.CommandOutcomes())
 	hub.Opened = func(id string) { w.db.Notify(agentdevice.StreamTopic, id) }
@@ -270,7 +270,7 @@ func (w *wiring) tools() error {
 	tools, err := mcp.New(mcp.Config{
 		Registry: w.registry, Once: w.once, Keys: w.callers, Connections: w.db, Companies: w.db, PublicURL: w.public,
 		ResourceMetadata: w.public + oauth.ResourcePath + mcp.Path, ConnectionsPage: w.public + "/access",
-		Version: ops.ReadBuild(w.options.Version).Version, Now: w.options.Now, Log: w.options.Logger, Served: w.metrics.Served,
+		Version: ops.ReadBuild(w.options.Version).Version, Now: w.db.Now, Log: w.options.Logger, Served: w.metrics.Served,
 		Customize: w.options.CustomizeMCP,
 	})
 	if err != nil {

@@ -179,9 +179,11 @@ func (w *writer) attempt(ctx context.Context, batch []*unit, run func(context.Co
 // begin begins a transaction for a batch. While another process writes, such as one that imports, it
 // waits for as long as a caller of the batch does, but no longer than that caller's transaction may take.
 func (w *writer) begin(ctx context.Context, batch []*unit) error {
+	waits := func(j *unit) bool { return j.ctx.Err() == nil }
 	for waited := busyLimit; ; waited += busyLimit {
 		_, err := w.statements.ExecContext(ctx, "BEGIN IMMEDIATE")
-		if !locked(err) || !slices.ContainsFunc(batch, func(j *unit) bool { return j.ctx.Err() == nil && waited < limitOf(j.ctx) }) {
+		over := func(j *unit) bool { return waits(j) && waited >= limitOf(j.ctx) }
+		if !locked(err) || !slices.ContainsFunc(batch, waits) || slices.ContainsFunc(batch, over) {
 			return err
 		}
 	}
