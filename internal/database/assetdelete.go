@@ -33,7 +33,7 @@ var ofAsset = []struct{ table, where, key string }{ //nolint:gochecknoglobals //
 func (db *DB) DeleteAssets(ctx context.Context, companyID string, ids []string, exporter durable.RowExporter) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
 	var deleted bool                                        // what is left is to commit
-	err := db.write(engine.Long(ctx), func(ctx context.Context, t *tx) error {
+	err := db.write(longFor(ctx, ids), func(ctx context.Context, t *tx) error {
 		deleted = false
 		if err := holdInventory(ctx, t, companyID); err != nil { // an import locks assets in another order
 			return err
@@ -173,10 +173,18 @@ func deleteSome(ctx context.Context, t *tx, companyID string, ids []any) {
 	}
 }
 
+// longFor lets work on several assets take minutes. For one of them a person waits at a page.
+func longFor(ctx context.Context, ids []string) context.Context {
+	if len(ids) > 1 {
+		return engine.Long(ctx)
+	}
+	return ctx
+}
+
 // ArchiveAssets implements asset.Editor.
 func (db *DB) ArchiveAssets(ctx context.Context, companyID string, ids []string, archive bool) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // always in one order
-	return db.write(engine.Long(ctx), func(ctx context.Context, t *tx) error {
+	return db.write(longFor(ctx, ids), func(ctx context.Context, t *tx) error {
 		t.check(holdInventory(ctx, t, companyID)) // an import locks assets in another order
 		counts := counts{}
 		for _, id := range ids {

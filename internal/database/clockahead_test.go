@@ -374,25 +374,38 @@ func TestSweep_SignInsAfterAClockThatWasAhead(t *testing.T) {
 		})
 		begin("right", started)
 		f.ok(f.db.Sweep(f.Context()))
-		for name, want := range map[string]fault.Code{"right": "", "ahead": fault.NotFound, "used ahead": fault.NotFound} {
-			_, _, _, err := f.db.SessionByToken(f.Context(), hash(name))
-			equal(f, "session "+name, fault.CodeOf(err), want)
+		for name, want := range map[string]struct {
+			session, step fault.Code
+			fresh         bool
+		}{"right": {fresh: true}, "ahead": {session: fault.NotFound, step: fault.NotFound}, "used ahead": {step: fault.NotFound}} {
+			s, _, _, err := f.db.SessionByToken(f.Context(), hash(name))
+			equal(f, "session "+name, fault.CodeOf(err), want.session)
+			equal(f, "identity proved "+name, s.Fresh(f.clock.Now()), want.fresh)
 			_, err = f.db.Step(f.Context(), hash(name), account.SignDocument)
-			equal(f, "step "+name, fault.CodeOf(err), want)
+			equal(f, "step "+name, fault.CodeOf(err), want.step)
 		}
 		_, err := f.db.RedeemCode(f.Context(), hash("ahead"), func(oauth.AuthorizationCode) error { return nil }, oauth.Tokens{})
 		f.code(fault.Refused, err)
 	})
 }
 
-// A proposal that was made while the clock was ahead can be applied for as long as another, from a sweep on.
+// A proposal that was made while the clock was ahead can be applied for as long as another, from a sweep on. One that a person
+// approved keeps its time.
 func TestSweep_ProposalsAfterAClockThatWasAhead(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		p, by := f.newPolicy("Office"), access.Actor{Kind: access.APIKey, ID: "k"}
-		var ahead proposal.Proposal
-		f.ahead(func() { ahead = f.propose(p, by) })
+		f.setControls(func(k *access.Controls) { k.ApplyApproval, k.ApproverAge = access.ApproveAll, 0 })
+		ada := f.person("Ada", true)
+		var ahead, approved proposal.Proposal
+		f.ahead(func() {
+			ahead, approved = f.propose(p, by), f.propose(f.newPolicy("Warehouse"), by)
+			f.ok(f.approveChange(approved.ID, ada))
+		})
 		right := f.propose(p, by)
 		f.ok(f.db.Sweep(f.Context()))
+		kept, err := f.db.Proposal(f.Context(), f.company.ID, approved.ID)
+		f.ok(err)
+		equal(f, "end of one that was approved, which is signed", kept.ExpiresAt, approved.ExpiresAt)
 		status := func(id string) proposal.Status {
 			got, err := f.db.Proposal(f.Context(), f.company.ID, id)
 			f.ok(err)

@@ -58,7 +58,7 @@ var mayScan = map[string]string{
 	"FROM signin_steps WHERE company_id = ?":          "an operator deletes a company; the table is small",
 	"FROM oauth_codes WHERE company_id = ?":           "an operator deletes a company; the table is small",
 	"FROM mail_letters WHERE company_id = ?":          "an operator deletes a company; the table is small",
-	`DELETE FROM sessions WHERE seen_at >`:            "swept every few minutes; a few rows a user",
+	`UPDATE sessions SET seen_at = CASE`:              "swept every few minutes; a few rows a user",
 	`SET created_at = ? WHERE state = 'WAITING' AND`:  "the index holds only calls that no person decided about in 30 days",
 	`SET next_at = ? WHERE next_at > 0 AND`:           "swept every few minutes; the tables are small or have an index",
 	`SET expires_at = ? WHERE expires_at > 0 AND`:     "swept every few minutes; there are a few leases",

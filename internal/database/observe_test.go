@@ -174,7 +174,7 @@ func TestObserve_ReportMakesNoPlaceStale(t *testing.T) {
 		late = place(joined.Add(30*time.Second), joined.Add(time.Minute))
 		equal(f, "a late place that is not the newest is applied", f.observe(late).Applied, true)
 		equal(f, "place", f.asset(id).Device.Location.ReportedAt, f.clock.Now())
-		early := place(joined.Add(-time.Second), f.clock.Now())
+		early := place(joined.Add(-time.Second), joined.Add(-time.Second))
 		equal(f, "a place from before the enrollment is applied", f.observe(early).Applied, false)
 		trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 10)
 		f.ok(err)

@@ -65,14 +65,17 @@ func (db *DB) endPauses(ctx context.Context) error {
 }
 
 // endRights ends sessions, steps and codes, and calls and changes to decide about, that began while the clock was ahead. They
-// would count for as much longer, or those that access.Holds refuses would count again when their time comes. What lasts for
-// days or longer stays: a clock that is behind for a moment would end all of it.
+// would count for as much longer, or those that access.Holds refuses would count again when their time comes. What began before
+// and was used then is set right, and a time that a person signed stays. What lasts for days or longer stays: a clock that is behind for a moment would end all of it.
 func (db *DB) endRights(ctx context.Context) error {
 	now := db.now()
 	pending := latest(now.Add(account.PendingLife))
 	over := millis(now.Add(-approval.WaitFor))
 	for _, s := range []part{
-		{`DELETE FROM sessions WHERE seen_at > ?`, []any{latest(now)}},
+		{`DELETE FROM sessions WHERE created_at > ?`, []any{latest(now)}},
+		{`UPDATE sessions SET seen_at = CASE WHEN seen_at > ? THEN CAST(? AS BIGINT) ELSE seen_at END,
+			proved_at = CASE WHEN proved_at > ? THEN 0 ELSE proved_at END WHERE seen_at > ? OR proved_at > ?`,
+			[]any{latest(now), millis(now), latest(now), latest(now), latest(now)}},
 		{`DELETE FROM signin_steps WHERE expires_at > ? AND kind IN (?, ?, ?, ?, ?, ?)`, []any{pending, string(account.SecondFactor),
 			string(account.AddPasskey), string(account.ProvePasskey), string(account.SignDocument), string(account.ComputerCode),
 			string(account.LinkingIdentity)}},
@@ -81,7 +84,7 @@ func (db *DB) endRights(ctx context.Context) error {
 		{`UPDATE authorizations SET decided_at = ? WHERE state = 'APPROVED' AND decided_at > ? AND created_at > ?`,
 			[]any{over, latest(now), latest(now.Add(-approval.WaitFor))}},
 		{`UPDATE proposals SET expires_at = expires_at - (created_at - ?), created_at = ?
-			WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ? AND created_at > ?`,
+			WHERE status = 'PENDING' AND expiry_told = 0 AND approval = '' AND expires_at > ? AND created_at > ?`,
 			[]any{millis(now), millis(now), latest(now), latest(now)}},
 	} {
 		if err := db.execRelaxed(ctx, s.text, s.args...); err != nil {
