@@ -161,8 +161,8 @@ func (s *statements) explain(tb testing.TB, e *engine, db *database.DB) {
 	}
 }
 
-// valueInText matches a time, or another number that is no constant.
-var valueInText = regexp.MustCompile(`[0-9]{12}`)
+// valueInText matches a time in milliseconds.
+var valueInText = regexp.MustCompile(`\b[0-9]{13}\b`)
 
 func exempt(query string) bool {
 	query = strings.Join(strings.Fields(query), " ")
