@@ -389,6 +389,28 @@ func TestSweep_SignInsAfterAClockThatWasAhead(t *testing.T) {
 	})
 }
 
+// A sweep ends access tokens from a clock that was ahead. Their client goes on with its refresh token.
+func TestSweep_AccessTokensAfterAClockThatWasAhead(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		right, _ := redeem(t, db, e, code)
+		e.clock.Advance(jump)
+		ahead, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		e.clock.Advance(-jump)
+		if err := db.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantAllowed(t, db, "a token of the right clock", right.Access, access.DevicesRead)
+		wantEnded(t, db, "a token of the clock that was ahead", ahead.Access)
+		next, _ := pair(e)
+		if _, err := db.RotateToken(t.Context(), ahead.Refresh, code.ClientID, 0, next); err != nil {
+			t.Fatal(err)
+		}
+		wantAllowed(t, db, "the next token", next.Access, access.DevicesRead)
+	})
+}
+
 // A proposal that was made while the clock was ahead can be applied for as long as another, from a sweep on. One that a person
 // approved keeps its time.
 func TestSweep_ProposalsAfterAClockThatWasAhead(t *testing.T) {

@@ -64,9 +64,10 @@ func (db *DB) endPauses(ctx context.Context) error {
 	return db.expireAhead(ctx, latest(now), latest(now.Add(retry)))
 }
 
-// endRights ends sessions, steps and codes, and calls and changes to decide about, that began while the clock was ahead. They
-// would count for as much longer, or those that access.Holds refuses would count again when their time comes. What began before
-// and was used then is set right, and a time that a person signed stays. What lasts for days or longer stays: a clock that is behind for a moment would end all of it.
+// endRights ends sessions, steps, codes and access tokens, and calls and changes to decide about, that began while the clock
+// was ahead. They would count for as much longer, or those that access.Holds refuses would count again when their time comes.
+// What began before and was used then is set right, and a time that a person signed stays. What lasts for days or longer stays:
+// a clock that is behind for a moment would end all of it.
 func (db *DB) endRights(ctx context.Context) error {
 	now := db.now()
 	pending := latest(now.Add(account.PendingLife))
@@ -79,7 +80,8 @@ func (db *DB) endRights(ctx context.Context) error {
 		{`DELETE FROM signin_steps WHERE expires_at > ? AND kind IN (?, ?, ?, ?, ?, ?)`, []any{pending, string(account.SecondFactor),
 			string(account.AddPasskey), string(account.ProvePasskey), string(account.SignDocument), string(account.ComputerCode),
 			string(account.LinkingIdentity)}},
-		{`DELETE FROM oauth_codes WHERE expires_at > ?`, []any{pending}}, // they last a minute
+		{`DELETE FROM oauth_codes WHERE expires_at > ?`, []any{pending}},                                 // they last a minute
+		{`DELETE FROM oauth_tokens WHERE NOT refresh AND expires_at > ?`, []any{latest(now.Add(retry))}}, // they last 15 minutes
 		{`UPDATE authorizations SET created_at = ? WHERE state = 'WAITING' AND created_at > ?`, []any{over, latest(now)}},
 		{`UPDATE authorizations SET decided_at = ? WHERE state = 'APPROVED' AND decided_at > ? AND created_at > ?`,
 			[]any{over, latest(now), latest(now.Add(-approval.WaitFor))}},
