@@ -109,8 +109,10 @@ func (db *DB) RedeemCode(ctx context.Context, hash access.SecretHash, take func(
 	return made, err
 }
 
-// grantCode makes the grant of a code, with tokens.
+// grantCode makes the grant of a code, with tokens: fault.Forbidden while changes in the portal are stopped, as the consent
+// is one.
 func (db *DB) grantCode(ctx context.Context, t *tx, code codeRow, hash string, issue oauth.Tokens) (oauth.Connection, error) {
+	t.check(refuseStopped(ctx, t, code.CompanyID, "connect the application again once they are resumed"))
 	made, err := db.addGrant(ctx, t, code.AuthorizationCode)
 	t.check(err)
 	t.do(ctx, `UPDATE oauth_codes SET grant_id = ? WHERE hash = ?`, made.GrantID, hash)

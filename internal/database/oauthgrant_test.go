@@ -8,6 +8,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
@@ -54,6 +56,49 @@ func TestConsent_ActsWhenItsCodeIsRedeemed(t *testing.T) {
 		all, err := db.Connections(t.Context(), first.CompanyID)
 		if err != nil || len(all) != 1 || all[0].ID != connection.ID || all[0].Scopes != access.DevicesRead {
 			t.Errorf("after a code that was never redeemed: %+v, %v", all, err)
+		}
+	})
+}
+
+// While changes in the portal are stopped, a code connects no application. A stop of automation alone leaves that to the person.
+func TestConsent_WaitsWhileChangesAreStopped(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		stop := func(s access.Stop) {
+			t.Helper()
+			if _, err := db.UpdateCompany(t.Context(), code.CompanyID,
+				company.Change(func(c *company.Company) { c.Settings.Stop = s })); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recorded := func() (n int) {
+			t.Helper()
+			entries, err := db.Activity(t.Context(), activity.Filter{CompanyID: code.CompanyID}, activity.Cursor{}, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				if entry.Action == activity.ConnectionGranted {
+					n++
+				}
+			}
+			return n
+		}
+		stop(access.Stop{At: e.clock.Now(), Reason: "a stolen account", All: true})
+		tokens, _ := pair(e)
+		if _, err := db.RedeemCode(t.Context(), code.Hash, agree, tokens); fault.CodeOf(err) != fault.Forbidden {
+			t.Errorf("a code during the stop: %v", err)
+		}
+		wantEnded(t, db, "a token of the stop", tokens.Access)
+		if all, err := db.Connections(t.Context(), code.CompanyID); err != nil || len(all) != 0 || recorded() != 0 {
+			t.Errorf("connections made during the stop: %+v, %v, %d recorded", all, err, recorded())
+		}
+		stop(access.Stop{At: e.clock.Now(), Reason: "a stolen key"})
+		tokens, _ = redeem(t, db, e, code)
+		wantAllowed(t, db, "the same code, with automation alone stopped", tokens.Access, access.DevicesRead)
+		if n := recorded(); n != 1 {
+			t.Errorf("grants recorded: %d, want 1", n)
 		}
 	})
 }

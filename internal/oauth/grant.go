@@ -97,7 +97,8 @@ type Store interface {
 	// RedeemCode makes a grant of the code's scopes if take accepts the code,
 	// and issues the tokens, in one transaction. A code that was redeemed
 	// before ends its grant and is fault.Refused; so is an unknown, expired or
-	// not accepted one, which changes nothing.
+	// not accepted one, which changes nothing. While changes in the portal are
+	// stopped it is fault.Forbidden, and the code is not redeemed.
 	RedeemCode(ctx context.Context, hash access.SecretHash, take func(AuthorizationCode) error, issue Tokens) (Connection, error)
 	// RotateToken swaps a refresh token of the client for new tokens in one
 	// transaction. The access token has the wanted scopes; zero means the

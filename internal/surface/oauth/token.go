@@ -63,6 +63,9 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, client oauth.Clie
 	switch form.Get("grant_type") {
 	case "authorization_code":
 		connection, err = s.Store.RedeemCode(r.Context(), access.HashSecret(form.Get("code")), codeCheck(client, form), issue)
+		if fault.CodeOf(err) == fault.Forbidden {
+			return &protocolFault{invalidGrant, fault.From(err).Detail}
+		}
 	case "refresh_token":
 		connection, err = s.Store.RotateToken(r.Context(), access.HashSecret(form.Get("refresh_token")), client.ID, scopes, issue)
 	default:
