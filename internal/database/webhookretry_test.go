@@ -197,6 +197,35 @@ func TestWebhook_PausesAndEnd(t *testing.T) {
 	})
 }
 
+// A service that did not run for a day has not tried for a day: the webhook is disabled after ten attempts at the earliest.
+func TestWebhook_StaysEnabledAfterADayWithoutTheService(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to := newReceiver(t)
+		w, _ := h.create(to)
+		to.says(func(event.View) int { return http.StatusBadGateway })
+		h.enroll("d1", "")
+		h.serve(h.runner)
+		h.clock.Advance(25 * time.Hour)
+		h.serve(h.runner)
+		equal(h, "calls", len(to.all()), 2)
+		got := h.webhook(w.ID)
+		equal(h, "state", got.State, webhook.Enabled)
+		equal(h, "pause", got.NextAt.Sub(h.clock.Now()), 16*time.Second)
+		for h.webhook(w.ID).State == webhook.Enabled {
+			h.clock.Advance(h.webhook(w.ID).NextAt.Sub(h.clock.Now()))
+			h.serve(h.runner)
+		}
+		equal(h, "calls before it is disabled", len(to.all()), 10)
+
+		to.says(nil)
+		_, err := h.service.Enable(h.Context(), h.company.ID, w.ID)
+		h.ok(err)
+		h.serve(h.runner)
+		equal(h, "calls", len(to.all()), 11)
+		equal(h, "held", h.webhook(w.ID).Held, 0)
+	})
+}
+
 // 410 disables at once, a redirect is not followed, and neither is taken for a success.
 func TestWebhook_GoneAndRedirect(t *testing.T) {
 	withWebhooks(t, func(h *hooks) {

@@ -65,6 +65,9 @@ const (
 	// GiveUpAfter is how long an event is tried before its webhook is disabled.
 	GiveUpAfter = 24 * time.Hour
 
+	// leastAttempts are made before a webhook is disabled: time in which the service did not run is no failure of the receiver.
+	leastAttempts = 10
+
 	firstPause = 8 * time.Second // with the time until it is noticed, at most 10 seconds
 	lastPause  = time.Hour
 )
@@ -176,12 +179,13 @@ func (h Held) failed(now time.Time) (next Held, giveUp bool) {
 		h.Since = now
 	}
 	end := h.Since.Add(GiveUpAfter)
-	if !now.Before(end) {
+	late := !now.Before(end)
+	if late && h.Attempts >= leastAttempts {
 		h.NextAt = now
 		return h, true
 	}
 	h.NextAt = now.Add(min(firstPause<<min(h.Attempts-1, 16), lastPause))
-	if h.NextAt.After(end) {
+	if !late && h.NextAt.After(end) {
 		h.NextAt = end
 	}
 	return h, false
