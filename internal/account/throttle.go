@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"encoding/hex"
 	"net/netip"
 	"time"
 
@@ -52,6 +53,7 @@ const (
 		"your company, or in a browser in which you signed in before"
 	tooManyProofs  = "too many wrong passwords in this session: try again in a minute, or use a passkey"
 	tooManySignIns = "too many sign-ins with a company began in your network: try again in a minute"
+	tooManyReturns = "too many people came back from their company's sign-in in your network: start again in a minute"
 )
 
 // AllowProviderSignIn counts the beginning of a sign-in at a provider: fault.RateLimited
@@ -59,6 +61,20 @@ const (
 func (s SignIn) AllowProviderSignIn(ctx context.Context, from Client) error {
 	// The database has counts under this key.
 	return s.spend(ctx, []limit{{"signin-journey:" + Network(from.Address), 60, time.Minute}}, tooManySignIns)
+}
+
+// AllowProviderReturn counts a return from a provider with the state of a sign-in, before the provider is asked about it:
+// fault.RateLimited if there were too many from the client's network, fault.Refused if the state was used already.
+func (s SignIn) AllowProviderReturn(ctx context.Context, from Client, state string) error {
+	if err := s.spend(ctx, []limit{{"signin-return:" + Network(from.Address), 60, time.Minute}}, tooManyReturns); err != nil {
+		return err
+	}
+	hash := access.HashSecret(state)
+	err := s.spend(ctx, []limit{{"signin-state:" + hex.EncodeToString(hash[:]), 1, PendingLife}}, "")
+	if fault.CodeOf(err) == fault.RateLimited {
+		return errTooLate()
+	}
+	return err
 }
 
 // spend counts an attempt before it is made, so that attempts at the same moment cannot

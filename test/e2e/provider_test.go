@@ -157,6 +157,59 @@ func TestProvider_IsAskedSeldom(t *testing.T) {
 	save().Want(t, 422)
 }
 
+// TestProvider_IsAskedOnceForEachSignIn: who comes back with made-up codes makes Muster ask the
+// provider once for each state, and not for more than 60 in a minute.
+func TestProvider_IsAskedOnceForEachSignIn(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	var front *recorder
+	front = newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
+		describe(func() string { return front.URL }, front.URL)(w, r)
+	})
+	replica.PortalClient(t, env.Browser(acme, account.Admin).User).Post("/settings/signin", "name", "x", "issuer", front.URL,
+		"clientId", "x", "domains", "acme.test", "enabled", "true", "role", "viewer").Want(t, 200)
+	exchanges := func() (n int) {
+		for _, line := range front.requests() {
+			if line == "POST /admin/reset" {
+				n++
+			}
+		}
+		return n
+	}
+	stranger := env.Browser(acme, account.Viewer)
+	page := stranger.Send(replica.PublicURL()+"/signin/company", url.Values{"email": {"a@acme.test"}}).Want(t, 200)
+	_, rest, _ := strings.Cut(string(page.Body), "state=")
+	state := rest[:strings.IndexAny(rest, `"&`)]
+	var kept []string
+	for _, c := range stranger.Cookies(replica.PublicURL() + "/signin/callback") {
+		kept = append(kept, c.String())
+	}
+	returns := func(state string) servertest.Answer {
+		return stranger.Send(replica.PublicURL()+"/signin/callback?code=x&state="+state, nil, "Cookie", strings.Join(kept, "; "))
+	}
+	returns(state).Want(t, 401)
+	first := exchanges() // with the client's secret in each of its two places
+	if first == 0 {
+		t.Fatal("the provider was not asked for a first return")
+	}
+	if again := returns(state).Want(t, 400); !strings.Contains(string(again.Body), "used already: start again") {
+		t.Errorf("the second return does not say what to do: %s", again.Body)
+	}
+	for n := range 58 {
+		returns(fmt.Sprint("made-up", n)).Want(t, 400)
+	}
+	if limited := returns("made-up").Want(t, 429); limited.Header.Get("Retry-After") == "" {
+		t.Error("over the limit: no Retry-After")
+	}
+	env.Advance(time.Minute)
+	returns(state).Want(t, 400)
+	if n := exchanges(); n != first {
+		t.Errorf("the provider was asked %d times, want %d", n, first)
+	}
+}
+
 // TestProvider_SavingNeedsEveryRightOfItsUsers: who manages company settings
 // alone does not decide who its users are.
 func TestProvider_SavingNeedsEveryRightOfItsUsers(t *testing.T) {

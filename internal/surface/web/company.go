@@ -50,8 +50,12 @@ func (s SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		s.again(w, r, http.StatusUnauthorized, form, "Your company's sign-in did not sign you in. Start again.")
 		return
 	}
-	result, err := s.Federation.Finish(r.Context(), signIn,
-		account.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")})
+	back := account.Return{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss")}
+	var result account.ProviderResult
+	err := s.SignIn.AllowProviderReturn(r.Context(), s.from(r), back.State)
+	if err == nil {
+		result, err = s.Federation.Finish(r.Context(), signIn, back)
+	}
 	form.Next = LocalPath(result.SignIn.Next)
 	switch code := fault.CodeOf(err); {
 	case code == fault.Refused && result.SignIn.State == "": // no sign-in of this browser
