@@ -124,10 +124,15 @@ func (s Federation) Finish(ctx context.Context, cookie string, back Return) (Pro
 	if err := s.resolve(ctx, p, claims, &result); err != nil {
 		return result, err
 	}
-	if signIn.Proves != "" && result.User.ID != signIn.Proves {
-		return result, fault.New(fault.Refused, "you came back as another user, %s", result.User.Email)
+	return result, signIn.checkProves(result.User.ID, result.User.Email)
+}
+
+// checkProves refuses a proof of one user's identity by another, or by who is no user: id is empty.
+func (s ProviderSignIn) checkProves(id, email string) error {
+	if s.Proves != "" && s.Proves != id {
+		return fault.New(fault.Refused, "you came back as another user, %s", email)
 	}
-	return result, nil
+	return nil
 }
 
 // resolve finds, links or makes the user. An address counts only if the
@@ -154,6 +159,11 @@ func (s Federation) resolve(ctx context.Context, p IdentityProvider, c Claims, r
 		return s.linkInvited(ctx, p, c.Subject, email, result)
 	}
 	u, err := s.Users.UserByEmail(ctx, email)
+	if err == nil || fault.CodeOf(err) == fault.NotFound {
+		if wrong := result.SignIn.checkProves(u.ID, email); wrong != nil {
+			return wrong
+		}
+	}
 	switch {
 	case err == nil && u.CompanyID != p.CompanyID:
 		return fault.New(fault.Refused, "your address belongs to another company here")

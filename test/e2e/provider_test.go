@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
 	"github.com/musterhq/muster/internal/service"
@@ -398,6 +400,63 @@ func TestCompanySignIn_IsAsFreshAsTheProviderSays(t *testing.T) {
 	address, _, _ := strings.Cut(rest, `"`)
 	if back := portal.Get(provider.URL + strings.ReplaceAll(address, "&amp;", "&")); back.Status != 401 {
 		t.Errorf("a proof without a new sign-in: got %d at %s, want 401", back.Status, back.Path)
+	}
+}
+
+// TestCompanySignIn_ProofByAnotherPersonChangesNothing: who comes back from a proof as another person is neither made a user
+// nor linked.
+func TestCompanySignIn_ProofByAnotherPersonChangesNothing(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", access.Settings{})
+	admin := replica.PortalClient(t, env.Browser(acme, account.Admin).User)
+	provider := oidctest.New(t, env.Now)
+	fields := providerFields(provider, "acme.test")
+	fields[slices.Index(fields, "createsUsers")+1] = "true"
+	admin.Post("/settings/signin", fields...).Want(t, 200)
+	ada := oidctest.Browser{Subject: "1", Email: "ada@acme.test", Name: "Ada"}
+	ben := oidctest.Browser{Subject: "2", Email: "ben@acme.test", Name: "Ben"}
+	provider.Be(ada, nil)
+	portal := replica.SignedOut(t)
+	if page := signsIn(t, portal, provider, ada.Email); page.Path != "/account" {
+		t.Fatalf("the first sign-in: %d at %s", page.Status, page.Path)
+	}
+	entries := func() int {
+		all, err := env.DB().Activity(t.Context(), activity.Filter{CompanyID: acme.ID}, activity.Cursor{}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	proves := func(as oidctest.Browser) servertest.Page {
+		provider.Be(as, nil)
+		page := portal.Post("/account/prove/company", "next", "/account").Want(t, 200)
+		_, rest, _ := strings.Cut(page.Body, `href="`+provider.URL)
+		address, _, _ := strings.Cut(rest, `"`)
+		return portal.Get(provider.URL + strings.ReplaceAll(address, "&amp;", "&"))
+	}
+	refused := func(what string) {
+		t.Helper()
+		before := entries()
+		if page := proves(ben); page.Status != 401 || !strings.Contains(page.Body, "You came back as another user, ben@acme.test") {
+			t.Errorf("%s: %d at %s", what, page.Status, page.Path)
+		}
+		if n := entries() - before; n != 0 {
+			t.Errorf("%s: %d entries of activity, want none", what, n)
+		}
+	}
+	refused("a person who is no user")
+	if _, err := env.DB().UserByEmail(t.Context(), ben.Email); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("the user whom a refused proof made: %v", err)
+	}
+	admin.Post("/users", "email", ben.Email, "name", ben.Name, "role", "viewer", "scope", "all").Want(t, 200)
+	refused("a user without a password")
+	if _, err := env.DB().IdentityUser(t.Context(), acme.ID, provider.URL, ben.Subject); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("the identity that a refused proof linked: %v", err)
+	}
+	if page := proves(ada); page.Path != "/account" || page.Status != 200 {
+		t.Errorf("the person's own proof: %d at %s", page.Status, page.Path)
 	}
 }
 
