@@ -229,6 +229,43 @@ func TestFlow_SignInConsentTokenRefreshReplay(t *testing.T) {
 	}
 }
 
+// While changes in the portal are stopped, the token endpoint takes no code, and says why.
+func TestToken_TakesNoCodeWhileChangesAreStopped(t *testing.T) {
+	w := newWorld(t, account.Admin)
+	client := w.register()
+	w.signIn()
+	answer := w.consent(w.request(client), "mcp:devices:read")
+	if _, err := w.db.UpdateCompany(t.Context(), w.user.CompanyID, company.Change(func(c *company.Company) {
+		c.Settings.Stop = access.Stop{At: w.now(), Reason: "a stolen account", All: true}
+	})); err != nil {
+		t.Fatal(err)
+	}
+	page, body := w.send("POST", oauthserver.TokenPath, client.TokenRequest(answer.Get("code")))
+	if page.Status != 400 || !strings.Contains(body, `"invalid_grant"`) || !strings.Contains(body, "changes are stopped") ||
+		strings.Contains(body, "stolen") {
+		t.Errorf("a code during the stop: %d %s", page.Status, body)
+	}
+}
+
+// full is a throttle without room.
+type full struct{}
+
+func (full) Spend(_ context.Context, _ string, limit int, window time.Duration, now time.Time) (int, bool, time.Time, error) {
+	return limit, false, now.Add(window), nil
+}
+
+// The endpoints of tokens have a limit, also for who is an application by its own word.
+func TestToken_IsLimited(t *testing.T) {
+	w := newWorld(t, account.Admin)
+	w.oauth.Throttle = full{}
+	for _, path := range []string{oauthserver.TokenPath, oauthserver.RevokePath} {
+		page, _ := w.send("POST", path, url.Values{"client_id": {"https://example.com/app"}, "token": {"x"}})
+		if page.Status != 429 || page.Header.Get("Retry-After") != "3600" {
+			t.Errorf("%s: %d, Retry-After %q", path, page.Status, page.Header.Get("Retry-After"))
+		}
+	}
+}
+
 func TestConsent_GrantsNoMoreThanTheUserMay(t *testing.T) {
 	w := newWorld(t, account.Viewer)
 	client := w.register()

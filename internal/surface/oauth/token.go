@@ -31,13 +31,6 @@ type tokenAnswer struct {
 func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 	form, client, err := s.readClientForm(w, r)
 	if err == nil {
-		who := client.ID
-		if isDocumentID(who) {
-			who = "document" // any stranger can make up an address
-		}
-		err = s.limit(r, "token:"+who+":", tokensPerHour)
-	}
-	if err == nil {
 		err = s.grant(w, r, client, form)
 	}
 	if err != nil {
@@ -145,13 +138,20 @@ func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// readClientForm reads a client's form and authenticates the client.
+// readClientForm reads a client's form, authenticates the client, and counts the request in the limit of its network.
 func (s *Server) readClientForm(w http.ResponseWriter, r *http.Request) (url.Values, oauth.Client, error) {
 	form, wrong := readForm(w, r)
 	if wrong != nil {
 		return nil, oauth.Client{}, wrong
 	}
 	client, err := s.authenticate(r, form)
+	if err == nil {
+		who := client.ID
+		if isDocumentID(who) {
+			who = "document" // any stranger can make up an address
+		}
+		err = s.limit(r, "token:"+who+":", tokensPerHour)
+	}
 	return form, client, err
 }
 
