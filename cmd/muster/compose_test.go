@@ -104,24 +104,28 @@ func TestDocs_ComposeBackup(t *testing.T) {
 	}
 }
 
-// One replica after the other gets the new image, the second when the first is ready.
+// One replica after the other gets the new image, the second when the first is ready, also where .env names no image yet.
 func TestDocs_ComposeUpgrade(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	settings := filepath.Join(s.dir, ".env")
-	if err := os.WriteFile(settings, []byte("MUSTER_HOST=muster.example.com\nMUSTER_IMAGE=localhost/muster:1.0.0\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.does(blocks.Must(t, "../..", "docs/install.md", "compose-upgrade", "NEW-VERSION", "1.1.0", "sleep 5", "sleep 0"))
-	text, err := os.ReadFile(settings)
-	if want := "MUSTER_HOST=muster.example.com\nMUSTER_IMAGE=localhost/muster:1.1.0\n"; err != nil || string(text) != want {
-		t.Errorf("the settings are %s, %v, want %s", text, err, want)
-	}
-	want := "load -i muster-1.1.0-image.tar\n"
-	for _, name := range []string{"muster1", "muster2"} {
-		want += "compose up -d --no-deps " + name + "\ncompose exec -T caddy wget -qO /dev/null http://" + name + ":8080/readyz\n"
-	}
-	if calls := s.calls(); calls != want {
-		t.Errorf("asked of the engine: %s, want %s", calls, want)
+	settings, upgrade := filepath.Join(s.dir, ".env"), blocks.Must(t, "../..", "docs/install.md", "compose-upgrade",
+		"NEW-VERSION", "1.1.0", "sleep 5", "sleep 0")
+	for _, before := range []string{"MUSTER_HOST=muster.example.com\n",
+		"MUSTER_IMAGE=localhost/muster:1.0.0\nMUSTER_HOST=muster.example.com\n"} {
+		if err := os.WriteFile(settings, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.does(upgrade)
+		text, err := os.ReadFile(settings)
+		if want := "MUSTER_HOST=muster.example.com\nMUSTER_IMAGE=localhost/muster:1.1.0\n"; err != nil || string(text) != want {
+			t.Errorf("the settings are %s, %v, want %s", text, err, want)
+		}
+		want := "load -i muster-1.1.0-image.tar\n"
+		for _, name := range []string{"muster1", "muster2"} {
+			want += "compose up -d --no-deps " + name + "\ncompose exec -T caddy wget -qO /dev/null http://" + name + ":8080/readyz\n"
+		}
+		if calls := s.calls(); calls != want {
+			t.Errorf("asked of the engine: %s, want %s", calls, want)
+		}
 	}
 }
