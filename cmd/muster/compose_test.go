@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -54,11 +55,19 @@ func newSite(t *testing.T) *site {
 // does runs a block of the page.
 func (s *site) does(block string) {
 	s.t.Helper()
+	if err := s.try(block); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// try runs a block of the page up to the first line that fails.
+func (s *site) try(block string) error {
 	c := s.command()
 	c.Path, c.Args = "/bin/sh", []string{"sh", "-euc", block}
 	if output, err := c.Output(); err != nil {
-		s.t.Fatalf("%v: %s: %s", err, block, output)
+		return fmt.Errorf("%w: %s: %s", err, block, output)
 	}
+	return nil
 }
 
 // calls are what was asked of the engine since the last time.
@@ -75,7 +84,8 @@ func (s *site) calls() string {
 	return string(text)
 }
 
-// What was changed after a backup is gone when that is restored, and programs that read events are told.
+// What was changed after a backup is gone when that is restored, and programs that read events are told. A backup that
+// fails leaves no dump, and a dump that is cut off changes nothing.
 func TestDocs_ComposeBackup(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -83,15 +93,32 @@ func TestDocs_ComposeBackup(t *testing.T) {
 	s.run("doctor", "--make-key-file", "secrets/keys")
 	s.run("company", "create", "--slug", "acme")
 	firsttest.Exec(t, s.database.String(), `INSERT INTO event_history (one, id) VALUES (1, 'before') ON CONFLICT DO NOTHING`)
-	s.does(blocks.Must(t, "../..", "docs/install.md", "compose-backup", "-U muster", role, "-Fc muster", "-Fc "+name,
-		"/elsewhere/", "copy"))
+	backup := func(database string) error {
+		return s.try(blocks.Must(t, "../..", "docs/install.md", "compose-backup", "-U muster", role, "-Fc muster", "-Fc "+database,
+			"/elsewhere/", "copy"))
+	}
+	if err := backup(name); err != nil {
+		t.Fatal(err)
+	}
+	if backup(name+"_absent") == nil {
+		t.Error("a backup that fails does not say so")
+	}
 	s.run("company", "create", "--slug", "late")
 	dumps, err := filepath.Glob(filepath.Join(s.dir, "muster-*.dump"))
 	if err != nil || len(dumps) != 1 {
 		t.Fatalf("the backups are %v, %v", dumps, err)
 	}
-	s.does(blocks.Must(t, "../..", "docs/install.md", "compose-restore", "-U muster", role, "--force muster", "--force "+name,
-		role+" muster", role+" "+name, "-d muster", "-d "+name, "muster-2026-11-22.dump", filepath.Base(dumps[0])))
+	restore := func(dump string) string {
+		return blocks.Must(t, "../..", "docs/install.md", "compose-restore", "-U muster", role, "--force muster", "--force "+name,
+			role+" muster", role+" "+name, "-d muster", "-d "+name, "muster-2026-11-22-093000.dump", dump)
+	}
+	if whole, err := os.ReadFile(dumps[0]); err != nil || os.WriteFile(filepath.Join(s.dir, "half"), whole[:len(whole)/2], 0o600) != nil {
+		t.Fatal("cannot cut the dump off", err)
+	}
+	if err := s.try(restore("half")); err == nil || !strings.Contains(s.run("company", "list"), "late") {
+		t.Errorf("a dump that is cut off: %v", err)
+	}
+	s.does(restore(filepath.Base(dumps[0])))
 	if all := s.run("company", "list"); !strings.Contains(all, "acme") || strings.Contains(all, "late") {
 		t.Errorf("the companies are %s", all)
 	}
