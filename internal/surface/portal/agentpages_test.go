@@ -191,7 +191,8 @@ func TestPolicy_LabelWithAComma(t *testing.T) {
 	}
 }
 
-// A person who saves when updates are installed after another one changes what they changed alone.
+// A person who saves when updates are installed after another one changes what they changed alone. What they filled in and
+// the other one's choice does not use is refused, not dropped.
 func TestPolicy_SystemUpdateOfTwoPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -208,6 +209,33 @@ func TestPolicy_SystemUpdateOfTwoPeople(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the dialog that is open again lacks %s", want)
 		}
+	}
+	refused := func(reason string, fields ...string) {
+		t.Helper()
+		again := form("", "")
+		again.Set("version", "3")
+		for i := 0; i < len(fields); i += 2 {
+			again.Set(fields[i], fields[i+1])
+		}
+		page := string(bea.Send(path, again).Want(t, 422).Body)
+		if !strings.Contains(page, reason) || !strings.Contains(page, "data-shown") || !strings.Contains(page, fields[1]) {
+			t.Errorf("the dialog is not open with %q and what was filled in", reason)
+		}
+	}
+	left := form("", "")
+	left.Set("version", "2")
+	ada.Send(path, left).Want(t, 303)
+	refused("Freeze periods need a choice other than", "freezes", "5-1 to 5-2")
+	refused("Only the daily window has a start and an end", "start", "22:00")
+	refused("Only the daily window has a start and an end", "end", "04:00", "type", policy.Postpone)
+	chosen := form(policy.Automatic, "5-1 to 5-2\r\n")
+	chosen.Set("version", "3")
+	bea.Send(path, chosen).Want(t, 303)
+	chosen = form("", "05-01 to 05-02\r\n")
+	chosen.Set("version", "4")
+	bea.Send(path, chosen).Want(t, 303) // freeze periods as they were shown go with the choice
+	if now, err := o.DB().Policy(t.Context(), o.Company.ID, p.ID); err != nil || now.Version != 5 {
+		t.Errorf("the policy is at version %d, want 5, %v", now.Version, err)
 	}
 }
 

@@ -53,11 +53,29 @@ var freezeForm = regexp.MustCompile(`^([0-9]{1,2})-([0-9]{1,2}) to ([0-9]{1,2})-
 
 // systemUpdate saves when devices of an AGENT policy install updates of their system.
 func (s *Section) systemUpdate(v *frame.Visit, p policy.Policy) error {
-	text, err := formed(updateForm{v.Form.Get("type"), v.Form.Get("start"), v.Form.Get("end"), v.Form.Get("freezes")})
+	f := updateForm{v.Form.Get("type"), v.Form.Get("start"), v.Form.Get("end"), strings.ReplaceAll(v.Form.Get("freezes"), "\r", "")}
+	text, err := formed(f)
+	if err == nil && v.Form.Get("version") == strconv.Itoa(p.Version) {
+		err = f.unused(updatesOf(p))
+	}
 	if err != nil {
 		return s.refused(v, p, updatesDialog, err)
 	}
 	return s.saved(v, p, updatesDialog, policy.Edit{SystemUpdate: text})
+}
+
+// unused refuses what a person put into fields that the type does not use, compared with the form that they were shown.
+func (f updateForm) unused(shown updateForm) error {
+	changed := func(to, from string) bool {
+		return strings.TrimSpace(to) != "" && strings.TrimSpace(to) != strings.TrimSpace(from)
+	}
+	switch {
+	case f.Type == "" && changed(f.Freezes, shown.Freezes):
+		return fault.New(fault.Refused, "freeze periods need a choice other than “Left to the device”: choose one, or remove them")
+	case f.Type != policy.Windowed && (changed(f.Start, shown.Start) || changed(f.End, shown.End)):
+		return fault.New(fault.Refused, "only the daily window has a start and an end: choose it, or remove them")
+	}
+	return nil
 }
 
 // formed is the form as the document has it. What it may hold, the policy checks.
