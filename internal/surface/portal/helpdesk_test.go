@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // The help desk finds a device by its whole serial number before all others, lists several,
@@ -82,5 +83,22 @@ func TestHelpDesk_SendsCommandsWithReason(t *testing.T) {
 	if page := o.get(t, viewer, "/helpdesk?q=HD-1", 200); strings.Contains(page, `<dialog id="lock_device"`) ||
 		!strings.Contains(page, "permission") {
 		t.Error("a person without the right is offered the command, or is not told why not")
+	}
+}
+
+// What was typed to start lost mode stays when it is refused after a colleague started it.
+func TestHelpDesk_KeepsTheTextOfLostModeThatIsOn(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a, admin := o.device(t, "h1", "HD-1", "Phone", o.Policy), o.person(t, account.Admin)
+	if _, begun, err := o.DB().Begin(t.Context(), command.Command{ID: resource.NewID(), CompanyID: o.Company.ID, AssetID: a.ID,
+		Epoch: a.Device.Epoch, Type: command.StartLostMode, State: command.Sent, CreatedAt: o.Now()}, nil); err != nil || !begun {
+		t.Fatalf("begun %t, %v", begun, err)
+	}
+	page := string(admin.Send(o.base+"/devices/"+a.ID+"/commands/start_lost_mode", url.Values{"desk": {"1"},
+		"message": {"Please bring me home"}, "phoneNumber": {strings.Repeat("9", 9000)}}).Want(t, 422).Body)
+	dialog := regexp.MustCompile(`(?s)<dialog id="start_lost_mode".*?</dialog>`).FindString(page)
+	if !strings.Contains(dialog, "data-shown") || !strings.Contains(dialog, ">Please bring me home</textarea>") {
+		t.Errorf("the dialog is not open with the text: %s", dialog)
 	}
 }

@@ -151,7 +151,7 @@ func (s *Section) again(v *frame.Visit, a asset.Asset, act action, why frame.Fla
 	}
 	hasDialog := act.asks()
 	if shown.Desk {
-		hasDialog = slices.ContainsFunc(deskActions(shown), func(o action) bool { return o.Operation == act.Operation })
+		hasDialog = slices.ContainsFunc(deskDialogs(), func(o action) bool { return o.Operation == act.Operation })
 	}
 	switch {
 	case !hasDialog || s.barred(v, act, a) != "": // the page has no dialog of it, or none any more
