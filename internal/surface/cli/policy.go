@@ -182,12 +182,16 @@ type PolicySet struct {
 	PolicyContent
 	PlatformFlags
 	SystemUpdate string `name:"system-update" placeholder:"FILE" help:"When devices of an AGENT policy install updates of their system, as JSON in the form of the platform's systemUpdate: type, startMinutes, endMinutes, freezePeriods. {} removes it. - reads standard input."`
+	NoLabels     bool   `name:"no-labels" help:"Remove all labels."`
 	Name         string `name:"name" help:"New name for people."`
 	Version      *int   `name:"version" placeholder:"N" help:"Save only if the policy still is at this version."`
 }
 
-// Validate wants a version that there can be.
+// Validate wants a version that there can be, and labels or none.
 func (c *PolicySet) Validate() error {
+	if c.NoLabels && c.Label != nil {
+		return fault.Invalid("--label and --no-labels do not go together: give one of them")
+	}
 	return atLeastOne("version", c.Version)
 }
 
@@ -204,7 +208,7 @@ func (c *PolicySet) Run(env *Env) error {
 	if c.Name != "" {
 		edit.Name = &c.Name
 	}
-	if c.Label != nil {
+	if c.Label != nil || c.NoLabels {
 		edit.Labels = &c.Label
 	}
 	return c.changing(env, func(ctx context.Context, admin *Admin, owner company.Company, p policy.Policy) (answer, error) {

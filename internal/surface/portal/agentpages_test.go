@@ -180,7 +180,7 @@ func TestPolicy_LabelWithAComma(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := o.get(t, admin, "/policies/"+o.Policy.ID, 200)
-	if strings.Contains(page, `name="labels"`) || !strings.Contains(page, "The labels have commas or line breaks in them") {
+	if strings.Contains(page, `name="labels"`) || !strings.Contains(page, "on the command line (--label, --no-labels).") {
 		t.Error("the dialog has a field for labels that it cannot show")
 	}
 	admin.Send(o.base+"/policies/"+o.Policy.ID+"/details", url.Values{"version": {"2"}, "name": {o.Policy.Name},
