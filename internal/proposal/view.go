@@ -19,7 +19,7 @@ type View struct {
 	Target               Target               `json:"target" doc:"The policy that the proposal changes; for a copy its source, under the new name."`
 	Fields               []Field              `json:"fields" doc:"The exact change list that a person must review."`
 	ExpiresAt            *operation.Timestamp `json:"expiresAt" doc:"After it the proposal cannot be applied."`
-	Approval             *ApprovalView        `json:"approval,omitempty" doc:"Only while a person must approve the change in the portal before it can be applied."`
+	Approval             *ApprovalView        `json:"approval,omitempty" doc:"While a person must approve the change in the portal before it can be applied, and after it has ended if a person decided."`
 	Result               *Result              `json:"result,omitempty" doc:"The policy as it now is; only when it was applied just now."`
 }
 
