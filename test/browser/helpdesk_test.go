@@ -158,3 +158,27 @@ func TestCommand_ButtonWithoutDialogLoadsThePage(t *testing.T) {
 		}
 	}
 }
+
+// A dialog that waits for its page to be loaded again opens on no other page, such as another device's after a sign-in.
+func TestCommand_DialogOpensAtItsOwnAddress(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	waits := func(at string) {
+		t.Helper()
+		tab.Go(at)
+		tab.Eval(`(addEventListener("pagehide", () => sessionStorage.setItem("waiting", sessionStorage.getItem("to-open"))),
+			document.querySelector("#wipe_device")?.remove(), document.querySelector("[data-palette]").dataset.opens = "wipe_device")`)
+		tab.Follow("[data-palette]")
+		tab.Eval(`(sessionStorage.setItem("to-open", sessionStorage.getItem("waiting")), "")`)
+	}
+	page := "/devices/" + device.AssetID
+	for at, want := range map[string]string{"/devices": "false null", page: "true null"} {
+		waits(at)
+		tab.Go(page)
+		got := tab.Eval(`document.querySelector("#wipe_device").open + " " + sessionStorage.getItem("to-open")`)
+		if got != want {
+			t.Errorf("asked for at %s, on %s the dialog is open and kept: %s, want %s", at, page, got, want)
+		}
+	}
+}

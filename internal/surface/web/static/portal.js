@@ -389,16 +389,19 @@
     return dialog;
   };
   // A button that a live part got after the page was made may have no dialog on it: the page is loaded again, and opens it.
+  // The person may come to another device's page first, over a page without this script: a dialog opens at its own address alone.
   const toOpen = "to-open";
+  const here = () => location.pathname + location.search;
   const openOrReload = (id) => {
     if (open(id)) return;
-    sessionStorage.setItem(toOpen, id);
-    location.replace(location.pathname + location.search); // a reload could send a form again
+    sessionStorage.setItem(toOpen, here() + "#" + id);
+    location.replace(here()); // a reload could send a form again
   };
   const openAfterReload = () => {
-    const id = sessionStorage.getItem(toOpen);
+    const wanted = sessionStorage.getItem(toOpen);
     sessionStorage.removeItem(toOpen);
-    if (id) open(id);
+    const [address, id] = wanted?.split("#") ?? [];
+    if (address === here()) open(id);
   };
   const copy = async (button) => {
     try {
