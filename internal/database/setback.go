@@ -66,8 +66,6 @@ func (db *DB) endPauses(ctx context.Context) error {
 
 // endRights ends sessions, steps, codes and access tokens, and calls and changes to decide about, that began while the clock
 // was ahead. They would count for as much longer, or those that access.Holds refuses would count again when their time comes.
-// endRights ends sessions, steps, codes and access tokens, and calls and changes to decide about, that began while the clock
-// was ahead. They would count for as much longer, or those that access.Holds refuses would count again when their time comes.
 // What began before and was used then is set right, and a time that a person signed stays. What lasts for days or longer stays:
 // a clock that is behind for a moment would end all of it.
 func (db *DB) endRights(ctx context.Context) error {
