@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 )
@@ -76,7 +77,7 @@ func (p proof) standIn(name string, service types.ServiceConfig, project *types.
 	}
 	switch name {
 	case "postgres":
-		return postgres(c, files["/var/lib/postgresql/data"])
+		return postgres(c, files["/var/lib/postgresql/data"], files["/run/secrets/postgres"])
 	case "caddy":
 		c.Env = append(c.Env, "XDG_DATA_HOME="+files["/data"], "HOME="+p.dir)
 		c.Args = []string{"/bin/sh", "-euc", "exec caddy run --adapter caddyfile --config " + files["/etc/caddy/Caddyfile"]}
@@ -85,9 +86,13 @@ func (p proof) standIn(name string, service types.ServiceConfig, project *types.
 	return container{}, errors.New("nothing stands in for its image")
 }
 
-// postgres does what the entry point of the image of PostgreSQL does.
-func postgres(c container, data string) (container, error) {
+// postgres does what the entry point of the image of PostgreSQL does, which reads the password as root.
+func postgres(c container, data, secret string) (container, error) {
 	found, err := user.Lookup("postgres")
+	if err != nil {
+		return container{}, err
+	}
+	password, err := os.ReadFile(secret)
 	if err != nil {
 		return container{}, err
 	}
@@ -96,11 +101,11 @@ func postgres(c container, data string) (container, error) {
 	if err := errors.Join(os.Mkdir(data, 0o700), os.Chown(data, c.UID, c.GID)); err != nil {
 		return container{}, err
 	}
-	c.Env, c.Dir = append(c.Env, "PGDATA="+data), data
+	c.Env, c.Dir = append(c.Env, "PGDATA="+data, "POSTGRES_PASSWORD="+strings.TrimSpace(string(password))), data
 	c.Args = []string{"/bin/sh", "-euc", `
 		PATH=$(ls -d /usr/lib/postgresql/*/bin | tail -1):$PATH
 		if [ ! -e PG_VERSION ]; then
-			initdb -U $POSTGRES_USER --pwfile=$POSTGRES_PASSWORD_FILE -A scram-sha-256
+			echo "$POSTGRES_PASSWORD" | initdb -U $POSTGRES_USER --pwfile=/dev/stdin -A scram-sha-256
 			echo "host all all all scram-sha-256" >>pg_hba.conf
 			echo "CREATE DATABASE $POSTGRES_DB" | postgres --single postgres
 		fi

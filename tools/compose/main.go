@@ -21,6 +21,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"golang.org/x/sys/unix"
 )
 
 // proof has the paths that the commands use.
@@ -31,6 +33,8 @@ type proof struct {
 }
 
 func main() {
+	// An engine makes its files whatever the umask of who asks it.
+	unix.Umask(0o022)
 	if len(os.Args) == 3 && os.Args[1] == "inside" { // called by this program itself; see inside
 		fail(inside(os.Args[2]))
 	}
