@@ -45,7 +45,7 @@ func (db *DB) PauseQueries(ctx context.Context, project string, until time.Time)
 // of them, that are behind and whose next try is due. Those whose last try is
 // longest ago come first.
 func (db *DB) PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error) {
-	return list(ctx, db.read(), into(policyFields), `SELECT `+policyColumns+policyTables+`
+	return list(ctx, db.read(), into(policyFields), `SELECT `+policyListed+policyTables+`
 		LEFT JOIN push_retries r ON r.policy_id = p.id AND r.version = p.version
 		WHERE p.type = 'PLATFORM' AND NOT p.deleted AND p.push_version <> p.version AND c.enterprise <> ''
 			AND (? = '' OR p.company_id = ?)

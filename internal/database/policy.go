@@ -16,9 +16,13 @@ import (
 // counts, the devices enrolled under it. Only enrolled assets have a policy.
 const policyColumns = `p.id, p.company_id, c.slug, p.name, p.type, p.vr_only, p.version, p.document,
 	p.description, p.labels, p.group_name, p.created_at, p.updated_at, p.deleted,
-	p.push_version, p.push_error, p.pushed_at,
-	(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
-		WHERE n.company_id = p.company_id AND n.policy_id = p.id)`
+	p.push_version, p.push_error, p.pushed_at, ` + policyDevices
+
+const policyDevices = `(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
+	WHERE n.company_id = p.company_id AND n.policy_id = p.id)`
+
+// policyListed are the columns of a list, without the document, which may have 1 MiB.
+var policyListed = strings.Replace(policyColumns, `p.document`, `''`, 1)
 
 const policyTables = ` FROM policies p JOIN companies c ON c.id = p.company_id`
 
@@ -49,20 +53,17 @@ func findPolicy(ctx context.Context, c conn, companyID, id string) (policy.Polic
 
 // policyOrder returns the column of an order of the list.
 func policyOrder(o policy.Order) string {
-	return cmp.Or(map[policy.Order]string{policy.ByUpdatedAt: "p.updated_at", policy.ByVersion: "p.version"}[o], "p.name")
+	return cmp.Or(map[policy.Order]string{policy.ByUpdatedAt: "p.updated_at", policy.ByVersion: "p.version",
+		policy.ByDevices: policyDevices}[o], "p.name")
 }
 
-// Policies returns one page of the company's policies that are not deleted, and
-// how many there are.
+// Policies returns one page of the company's policies that are not deleted, without
+// their documents, and how many there are.
 func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, int64, error) {
 	only, ids := ofPolicies(`p.id`, q.IDs)
 	where, args := ` WHERE p.company_id = ? AND NOT p.deleted`+only, append([]any{q.CompanyID}, ids...)
 	if q.Type != "" {
 		where, args = where+` AND p.type = ?`, append(args, string(q.Type))
-	}
-	columns := policyColumns
-	if q.Bare {
-		columns = strings.Replace(columns, `p.document`, `''`, 1)
 	}
 	total, err := value[int64](ctx, db.read(), `SELECT COUNT(*) FROM policies p`+where, args...)
 	if err != nil || int64(q.Offset) >= total {
@@ -72,7 +73,7 @@ func (db *DB) Policies(ctx context.Context, q policy.Query) ([]policy.Policy, in
 	if q.Descending {
 		direction = " DESC"
 	}
-	page, err := list(ctx, db.read(), into(policyFields), `SELECT `+columns+policyTables+where+
+	page, err := list(ctx, db.read(), into(policyFields), `SELECT `+policyListed+policyTables+where+
 		` ORDER BY `+policyOrder(q.Order)+direction+`, p.id`+direction+` LIMIT ? OFFSET ?`,
 		append(args, q.Limit, q.Offset)...)
 	return page, total, err

@@ -108,7 +108,7 @@ type Policies interface {
 	Policy(ctx context.Context, companyID, id string) (policy.Policy, error)
 	// PoliciesToPush returns up to limit policies of connected companies, or of
 	// one of them, whose copy at the platform is not the saved version and
-	// whose next try is due.
+	// whose next try is due. They come without their documents.
 	PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error)
 	// NotePushAsked records that the caller has a policy pushed again.
 	NotePushAsked(ctx context.Context, p policy.Policy) error

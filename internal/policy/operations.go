@@ -131,7 +131,7 @@ type ListArgs struct {
 	Sort string `query:"sort" rule:"enum=displayName,asc|displayName,desc|updatedAt,asc|updatedAt,desc|version,asc|version,desc default=displayName,asc" doc:"Field and direction."`
 }
 
-// Lister reads pages of policies. It fails as the database does.
+// Lister reads pages of policies, without their documents. It fails as the database does.
 type Lister interface {
 	Policies(ctx context.Context, q Query) ([]Policy, int64, error)
 }

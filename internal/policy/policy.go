@@ -106,7 +106,7 @@ type Revision struct {
 type Store interface {
 	// Policy returns a policy, also a deleted one, or fault.NotFound.
 	Policy(ctx context.Context, companyID, id string) (Policy, error)
-	// Policies lists what is not deleted.
+	// Policies lists what is not deleted, without the documents, and how many there are.
 	Policies(ctx context.Context, q Query) ([]Policy, int64, error)
 	// CreatePolicy saves the policy at version 1 with its first revision;
 	// fault.Refused if the name is taken.
@@ -131,7 +131,6 @@ type Query struct {
 	CompanyID     string
 	IDs           []string // nil: all; else only these
 	Type          Type     // empty: both
-	Bare          bool     // the documents, which may have 1 MiB each, are left out
 	Order         Order
 	Descending    bool
 	Offset, Limit int
@@ -145,6 +144,7 @@ const (
 	ByName      Order = "displayName"
 	ByUpdatedAt Order = "updatedAt"
 	ByVersion   Order = "version"
+	ByDevices   Order = "devices"
 )
 
 // Copy is the platform's copy of a policy, compared with a document of ours; zero: there is none.

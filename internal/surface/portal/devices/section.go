@@ -121,10 +121,9 @@ func (s *Section) find(v *frame.Visit) (asset.Asset, error) {
 // maxPolicies is how many policies of a type a choice offers.
 const maxPolicies = 1000
 
-// policies are those of a type, or of both if it is empty, that the person may see, by name and without their documents, and
-// whether there are more.
+// policies are those of a type, or of both if it is empty, that the person may see, by name, and whether there are more.
 func (s *Section) policies(v *frame.Visit, of policy.Type) ([]policy.Policy, bool, error) {
 	all, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Type: of,
-		Bare: true, Order: policy.ByName, Limit: maxPolicies})
+		Order: policy.ByName, Limit: maxPolicies})
 	return all, total > maxPolicies, err
 }

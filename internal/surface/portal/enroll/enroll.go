@@ -44,6 +44,7 @@ func (s *Section) Routes() []frame.Route {
 // sheet is the form, with what was entered and what is wrong with it.
 type sheet struct {
 	Policies []policy.Policy
+	More     bool          // there are more policies than the choice offers
 	Policy   policy.Policy // the chosen one; without a choice, the first that codes are for; else the first
 	Values   url.Values
 	Wrong    map[string]string
@@ -55,11 +56,11 @@ type sheet struct {
 }
 
 // maxPolicies is how many policies the choice offers, beside the one of the address.
-const maxPolicies = 200
+const maxPolicies = 1000
 
 func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
-	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies, Order: policy.ByName,
-		Limit: maxPolicies})
+	all, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies,
+		Order: policy.ByName, Limit: maxPolicies})
 	id := values.Get("policy")
 	isChosen := func(p policy.Policy) bool { return p.ID == id }
 	if err == nil && id != "" && v.Principal.MaySee(id) && !slices.ContainsFunc(all, isChosen) { // there are more
@@ -67,7 +68,7 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		chosen, _, err = s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: []string{id}, Limit: 1})
 		all = append(all, chosen...)
 	}
-	f := sheet{Policies: all, Values: values, Wrong: map[string]string{}, App: s.App()}
+	f := sheet{Policies: all, More: total > maxPolicies, Values: values, Wrong: map[string]string{}, App: s.App()}
 	for i, p := range all {
 		f.Own = f.Own || p.Type == policy.Agent
 		if i == 0 || isChosen(p) || id == "" && f.Policy.VROnly && !p.VROnly {

@@ -123,12 +123,12 @@ func (s *Section) policies(v *frame.Visit, t *tiles) error {
 		return nil
 	}
 	all, _, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies,
-		Order: policy.ByName, Limit: 200})
+		Order: policy.ByDevices, Descending: true, Limit: barsShown})
 	for _, p := range all {
 		link := frame.Either(v.May(account.ViewDevices), frame.DevicesPath+"?policy="+url.QueryEscape(p.ID), frame.PolicyPath(p.ID))
 		t.Policies = append(t.Policies, bar{Label: p.Name, Link: link, Count: int64(p.DeviceCount)})
 	}
-	t.Policies = longest(t.Policies)
+	t.Policies = shared(t.Policies)
 	return err
 }
 
@@ -190,12 +190,6 @@ func age(now time.Time, level string) frame.Tone {
 	default:
 		return frame.OK
 	}
-}
-
-// longest are the longest bars, with their shares.
-func longest(bars []bar) []bar {
-	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.Count, a.Count) })
-	return shared(bars[:min(len(bars), barsShown)])
 }
 
 func fill(tone frame.Tone) string {

@@ -73,7 +73,7 @@ const maxPolicies = 500
 // show shows the form.
 func (s *Users) show(v *frame.Visit, status int, title string, f userForm) error {
 	policies, total, err := s.Policies.Policies(v.Context(), policy.Query{CompanyID: v.Company.ID, IDs: v.Principal.Policies,
-		Limit: maxPolicies})
+		Order: policy.ByName, Limit: maxPolicies})
 	f.Policies, f.More = policies, total > maxPolicies
 	if err == nil && !f.New {
 		f.Keys, err = s.Keys.LiveOf(v.Context(), f.User)

@@ -67,7 +67,7 @@ func mayEdit(v *frame.Visit) bool { return v.May(account.ViewPolicies | account.
 
 func spec() frame.ListSpec {
 	return frame.ListSpec{Path: frame.PoliciesPath,
-		Sorts:   []string{string(policy.ByName), string(policy.ByUpdatedAt), string(policy.ByVersion)},
+		Sorts:   []string{string(policy.ByName), string(policy.ByUpdatedAt), string(policy.ByVersion), string(policy.ByDevices)},
 		Default: string(policy.ByName) + ",asc"}
 }
 
