@@ -62,12 +62,12 @@ func (k *Sealer) Begin(ctx context.Context, companyID string) error {
 	}
 }
 
-// Forget removes what companies no longer keep.
-func (k *Sealer) Forget(ctx context.Context) error {
+// Forget removes what companies no longer keep at a time.
+func (k *Sealer) Forget(ctx context.Context, asOf time.Time) error {
 	lifetimes, err := k.Store.ActivityLifetimes(ctx)
 	for id, lifetime := range lifetimes {
 		for n := sealBatch; err == nil && n == sealBatch; {
-			n, err = k.Store.ForgetActivity(ctx, id, k.Now().Add(-lifetime), sealBatch, k.seal())
+			n, err = k.Store.ForgetActivity(ctx, id, asOf.Add(-lifetime), sealBatch, k.seal())
 			err = k.tolerate(ctx, id, err)
 		}
 	}

@@ -228,7 +228,7 @@ func TestActivity_OldEntriesAreRemoved(t *testing.T) {
 			f.ok(f.keeper().Seal(f.Context()))
 		}
 		f.clock.Advance(company.DefaultKeepActivity - 36*time.Hour)
-		f.ok(f.keeper().Forget(f.Context()))
+		f.ok(f.keeper().Forget(f.Context(), f.clock.Now()))
 		v, err := f.keeper().Verify(f.Context(), f.company.ID)
 		f.ok(err)
 		if !v.Sound() || v.Checked != 2 || v.Head.First != 4 || len(f.log(activity.Filter{})) != 2 {
@@ -412,7 +412,7 @@ func (f *fixture) breakChain(forge string) {
 	for _, again := range []*activity.Sealer{k, f.keeper()} { // the same process, and one that starts now
 		f.ok(again.Seal(f.Context()))
 		f.ok(again.Inspect(f.Context()))
-		f.ok(again.Forget(f.Context()))
+		f.ok(again.Forget(f.Context(), f.clock.Now()))
 		if v, err := again.Verify(f.Context(), f.company.ID); err != nil || v.Sound() {
 			f.Errorf("after %s: %+v, %v; want a broken chain", forge, v, err)
 		}

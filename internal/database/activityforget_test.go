@@ -27,7 +27,7 @@ func (f *fixture) noteAfter(d time.Duration) {
 // forgets forgets, and compares how many entries are left.
 func (f *fixture) forgets(what string, left int64) {
 	f.Helper()
-	f.ok(f.keeper().Forget(f.Context()))
+	f.ok(f.keeper().Forget(f.Context(), f.clock.Now()))
 	v := f.verify()
 	if !v.Sound() || v.Checked != left {
 		f.Errorf("%s: %d entries are left, sound: %t; want %d", what, v.Checked, v.Sound(), left)

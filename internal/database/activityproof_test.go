@@ -137,7 +137,7 @@ func TestRestart_BesideAService(t *testing.T) {
 		left := placed()
 		for _, sealer := range []*activity.Sealer{service, f.keeper()} { // one that has seen the chain, and one that starts
 			f.ok(sealer.Seal(f.Context()))
-			f.ok(sealer.Forget(f.Context()))
+			f.ok(sealer.Forget(f.Context(), f.clock.Now()))
 			f.ok(sealer.Inspect(f.Context()))
 			equal(f, "entries with a place, while it is restarted", placed(), left)
 			if sealer.Broken(f.company.ID) == "" {

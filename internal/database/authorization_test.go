@@ -290,7 +290,7 @@ func TestBegin_RefusedCallsUseNoAuthorization(t *testing.T) {
 			t.Errorf("a repetition: %s, %t, %v", stored.ID, begun, err)
 		}
 		f.clock.Advance(approval.KeepFor + time.Millisecond)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		if all, err := f.db.Authorizations(f.Context(), f.company.ID, nil, 10); err != nil || len(all) != 0 {
 			t.Errorf("after thirty days: %d authorizations, %v", len(all), err)
 		}

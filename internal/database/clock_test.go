@@ -51,7 +51,7 @@ func TestClock_ReplicasAgree(t *testing.T) {
 	if p, err := fast.Proposal(t.Context(), f.company.ID, made.ID); err != nil || p.Status != proposal.Pending {
 		t.Errorf("seen from the other: %s, %v", p.Status, err)
 	}
-	if err := fast.Sweep(t.Context()); err != nil {
+	if err := fast.Sweep(t.Context(), fast.Now()); err != nil {
 		t.Error(err)
 	}
 }

@@ -101,7 +101,7 @@ func TestOffer_AfterAClockThatWasAhead(t *testing.T) {
 			equal(f, "leased", ids(got.Offered), []string{leased.ID})
 			made = f.deliver(d, command.UploadLog, time.Time{})
 		})
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		got, _ := f.visit(f.db, d, 2)
 		equal(f, "offered at once", ids(got.Offered), []string(nil))
 		f.clock.Advance(2 * time.Minute)
@@ -279,7 +279,7 @@ func TestSweep_AfterAClockThatWasAhead(t *testing.T) {
 			h.serve(h.runner)
 			equal(h, "calls", len(to.all()), 1)
 		})
-		h.ok(h.db.Sweep(h.Context()))
+		h.ok(h.db.Sweep(h.Context(), h.clock.Now()))
 		h.clock.Advance(2 * time.Minute)
 		equal(h, "the quota", h.spend("p", 0, true), true)
 		equal(h, "the lease", lease("ahead", "b"), true)
@@ -301,11 +301,11 @@ func TestSweep_EventsAfterAClockThatWasAhead(t *testing.T) {
 			f.ok(err)
 		}
 		f.ahead(func() { tell("d1") })
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		tell("d2")
 		f.clock.Advance(company.DefaultKeepEvents + time.Minute)
 		tell("d3")
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		head, err := f.db.EventHead(f.Context(), f.company.ID)
 		f.ok(err)
 		equal(f, "positions that are kept", words(head.First, head.Last), "3 3")
@@ -339,14 +339,14 @@ func TestBegin_AuthorizationsAfterAClockThatWasAhead(t *testing.T) {
 		}
 		over("at once")
 		f.code(fault.Refused, f.decide(waits.ID, ada, signature.Approve))
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		over("after a sweep")
 		f.clock.Advance(jump + time.Minute)
 		over("when the time comes")
 		again := f.refusal(f.db, wipe(0))
 		equal(f, "verdict", again.Verdict, approval.Asks)
 		f.approve(again.ID, ada)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		_, begun, err := f.db.Begin(f.Context(), wipe(0), nil)
 		f.ok(err)
 		equal(f, "begun with one by the right clock", begun, true)
@@ -373,7 +373,7 @@ func TestSweep_SignInsAfterAClockThatWasAhead(t *testing.T) {
 			begin("used ahead", started)
 		})
 		begin("right", started)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		for name, want := range map[string]struct {
 			session, step fault.Code
 			fresh         bool
@@ -398,7 +398,7 @@ func TestSweep_AccessTokensAfterAClockThatWasAhead(t *testing.T) {
 		e.clock.Advance(jump)
 		ahead, _ := redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
 		e.clock.Advance(-jump)
-		if err := db.Sweep(t.Context()); err != nil {
+		if err := db.Sweep(t.Context(), e.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		wantAllowed(t, db, "a token of the right clock", right.Access, access.DevicesRead)
@@ -424,7 +424,7 @@ func TestSweep_ProposalsAfterAClockThatWasAhead(t *testing.T) {
 			f.ok(f.approveChange(approved.ID, ada))
 		})
 		right := f.propose(p, by)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		kept, err := f.db.Proposal(f.Context(), f.company.ID, approved.ID)
 		f.ok(err)
 		equal(f, "end of one that was approved, which is signed", kept.ExpiresAt, approved.ExpiresAt)
@@ -453,7 +453,7 @@ func TestSweep_LastUsesAfterAClockThatWasAhead(t *testing.T) {
 			f.ok(one.Close())
 		}
 		f.ahead(use)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		f.clock.Advance(2 * time.Minute)
 		use()
 		keys, err := f.db.Keys(f.Context(), f.company.ID)
@@ -479,11 +479,11 @@ func TestWebhook_MissesNothingAfterAClockThatWasAhead(t *testing.T) {
 		})
 		h.enroll("d2", "")
 		h.serve(h.runner)
-		h.ok(h.db.Sweep(h.Context()))
+		h.ok(h.db.Sweep(h.Context(), h.clock.Now()))
 		h.clock.Advance(2 * time.Hour)
 		h.serve(h.runner)
 		h.clock.Advance(company.DefaultKeepEvents)
-		h.ok(h.db.Sweep(h.Context()))
+		h.ok(h.db.Sweep(h.Context(), h.clock.Now()))
 		h.enroll("d3", "")
 		h.serve(h.runner)
 		equal(h, "missed", h.webhook(w.ID).Missed, 0)
@@ -500,7 +500,7 @@ func TestErased_AfterAClockThatWasAhead(t *testing.T) {
 			f.ok(err)
 			equal(f, "in touch", known, true)
 		})
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		erased := func() int {
 			before := f.clock.Now().Add(-15 * time.Minute)
 			all, err := f.db.Erased(f.Context(), before, 10)
@@ -511,5 +511,30 @@ func TestErased_AfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "devices that are silent for too short a time", erased(), 0)
 		f.clock.Advance(2 * time.Minute)
 		equal(f, "devices that are silent for long enough", erased(), 1)
+	})
+}
+
+// A clock that is ahead for a moment makes nothing old: the time by which rows are removed follows it by an hour at each look.
+// After weeks without the service it is at the present again within days.
+func TestAgedBy_FollowsTheClock(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		aged := func() time.Duration { // before the present
+			at, err := f.db.AgedBy(f.Context())
+			f.ok(err)
+			return f.clock.Now().Sub(at)
+		}
+		equal(f, "at first", aged(), 0)
+		f.clock.Advance(5 * time.Minute)
+		equal(f, "later", aged(), 0)
+		f.ahead(func() {
+			equal(f, "while it is ahead", aged(), jump-time.Hour)
+			equal(f, "at the next look", aged(), jump-2*time.Hour)
+		})
+		equal(f, "when it is right again", aged(), 0)
+		f.clock.Advance(10 * time.Hour)
+		for range 9 {
+			aged()
+		}
+		equal(f, "after a night", aged(), 0)
 	})
 }

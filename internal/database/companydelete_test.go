@@ -182,7 +182,7 @@ func TestRetain_InParts(t *testing.T) {
 				parts, most = parts+1, max(most, len(args))
 			}
 		})
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		equal(f, "parts and their rows", fmt.Sprint(parts, most), "10 100")
 	})
 }

@@ -65,7 +65,7 @@ func TestLogs_AreBounded(t *testing.T) {
 		if logs, err = f.db.Logs(f.Context(), f.company.ID, d.AssetID); err != nil || len(logs) != 0 {
 			f.Errorf("after 30 days: %v, %v", logs, err)
 		}
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		if left, err := f.db.Text(f.Context(), `SELECT command_id FROM device_logs`); err != nil || len(left) != 0 {
 			f.Errorf("after a sweep: %v, %v", left, err)
 		}

@@ -102,7 +102,7 @@ func TestEnrollmentCode_CountsItsDevices(t *testing.T) {
 		f.observe(foreign)
 		equal(f, "devices of others", f.kept(c.ID).Devices, 3)
 		f.clock.Advance(provisioning.Lifetime + provisioning.KeepCodes + time.Hour)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		all, err := f.db.Codes(f.Context(), f.company.ID, nil, 10)
 		f.ok(err)
 		equal(f, "kept after their time", len(all), 0)

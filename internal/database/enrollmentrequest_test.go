@@ -328,7 +328,7 @@ func TestEnrollmentRequests_End(t *testing.T) {
 		equal(f, "requests", len(f.lostDevices()), 0)
 		f.code(fault.Refused, f.lost("t2", "t2", "SN-1"))
 		f.clock.Advance(time.Second)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		equal(f, "recorded", words(f.recorded(activity.EnrollmentAsked), f.recorded(activity.EnrollmentDeclined)), "4 1")
 	})
 }

@@ -55,8 +55,8 @@ func TestGrowth_LevelsOff(t *testing.T) {
 		f.clock.Advance(day)
 		_, err := f.db.NumberRound(f.Context())
 		f.ok(err)
-		f.ok(f.db.Retain(f.Context()))
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		if n == 2*month {
 			second, goroutines = f.sizes(), runtime.NumGoroutine()
 		}

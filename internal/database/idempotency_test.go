@@ -131,7 +131,7 @@ func TestClaim_IsSwept(t *testing.T) {
 		e.clock.Advance(time.Hour)
 		young := take(t, db, claim(e, "young", "f"), operation.Claimed)
 		e.clock.Advance(23*time.Hour + time.Millisecond)
-		if err := db.Sweep(t.Context()); err != nil {
+		if err := db.Sweep(t.Context(), e.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		e.clock.Advance(-2 * time.Hour) // back to when neither had expired

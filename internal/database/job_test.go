@@ -362,7 +362,7 @@ func TestJob_TagsAndRefusals(t *testing.T) {
 		refused(operator, "the company has")
 		refused(bob, "the company has")
 		f.clock.Advance(job.KeepFor + time.Hour)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		kept, err := f.db.Jobs(f.Context(), f.company.ID, "", 100)
 		f.ok(err)
 		equal(f, "kept", len(kept), job.MaxOpen)

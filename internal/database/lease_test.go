@@ -69,7 +69,7 @@ func TestSweep_RemovesOnlyWhatExpired(t *testing.T) {
 		o = f.observation("d")
 		o.MessageID = "new"
 		f.observe(o)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		for table, want := range map[string]string{"messages": "1", "budgets": "0", "leases": "0", "assets": "1"} {
 			got, err := f.db.Text(f.Context(), `SELECT COUNT(*) FROM `+table)
 			f.ok(err)

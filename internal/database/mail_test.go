@@ -50,7 +50,7 @@ func TestMail_Users(t *testing.T) {
 		equal(f, "failures after a mail", to.Failures, 0)
 		equal(f, "the choice stays", len(to.Choice.Chosen(true)), 1)
 		f.clock.Advance(31 * 24 * time.Hour)
-		f.ok(f.db.Sweep(f.Context()))
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
 		equal(f, "mailed, after a month", len(f.recipient(ada).Mailed), 0)
 		f.ok(f.db.MailSent(f.Context(), f.company.ID, ada.ID, []string{"p3"}, 0, next))
 		_, err = f.db.DeleteUser(f.Context(), f.company.ID, ada.ID)

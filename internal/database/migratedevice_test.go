@@ -90,15 +90,15 @@ func TestMigration_AnnouncesTheDeletionOfLonePlaces(t *testing.T) {
 				}
 			})
 			equal(f, "due", f.text(`SELECT company_id, next_at FROM retentions ORDER BY company_id`), fmt.Sprintf("c1|-1 c2|%d", next))
-			f.ok(f.db.Retain(f.Context()))
+			f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 			f.clock.Advance(company.RetentionNotice - time.Minute)
-			f.ok(f.db.Retain(f.Context()))
+			f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 			equal(f, "announced", f.recorded(activity.RetentionAnnounced), 1)
 			if f.asset("a1").Device.Location == nil {
 				t.Error("the place was deleted before the notice was over")
 			}
 			f.clock.Advance(2 * time.Minute)
-			f.ok(f.db.Retain(f.Context()))
+			f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 			if f.asset("a1").Device.Location != nil {
 				t.Error("the place was not deleted")
 			}

@@ -111,7 +111,7 @@ func TestConnection_StaysAfterItsEnd(t *testing.T) {
 		kept := func(after time.Duration, want int) {
 			t.Helper()
 			e.clock.Advance(after)
-			err := db.Sweep(t.Context())
+			err := db.Sweep(t.Context(), e.clock.Now())
 			if all, other := db.Connections(t.Context(), connection.CompanyID); errors.Join(err, other) != nil || len(all) != want {
 				t.Errorf("%s later: %d connections, want %d; %v, %v", after, len(all), want, err, other)
 			}

@@ -242,7 +242,7 @@ func TestOAuth_SweptWhenExpired(t *testing.T) {
 		after := func(when string, by time.Duration, clients, connections, codes, tokens, sessions string) {
 			t.Helper()
 			e.clock.Advance(by)
-			if err := db.Sweep(t.Context()); err != nil {
+			if err := db.Sweep(t.Context(), e.clock.Now()); err != nil {
 				t.Fatal(err)
 			}
 			for table, want := range map[string]string{"oauth_clients": clients, "oauth_connections": connections,

@@ -32,7 +32,7 @@ func TestTrail_OfADevice(t *testing.T) {
 		began := f.clock.Now()
 		f.clock.Advance(time.Hour)
 		f.at("d", 3)
-		f.ok(f.db.Retain(f.Context())) // the first place is older than 90 days
+		f.ok(f.db.Retain(f.Context(), f.clock.Now())) // the first place is older than 90 days
 		trail, err := f.db.Trail(f.Context(), f.company.ID, id, time.Time{}, 100)
 		f.ok(err)
 		equal(f, "trail", trail, []asset.Location{

@@ -174,7 +174,7 @@ func TestPolls_FindsCommands(t *testing.T) {
 		f.ok(err)
 		equal(f, "final", due(), 0)
 		f.clock.Advance(30 * 24 * time.Hour)
-		f.ok(f.db.Sweep(ctx))
+		f.ok(f.db.Sweep(ctx, f.clock.Now()))
 	})
 }
 
@@ -250,7 +250,7 @@ func TestSignups_AreStoredAndEnd(t *testing.T) {
 		f.ok(err)
 		f.code(fault.Refused, f.db.FinishSignup(ctx, "s3", "enterprises/LCnew"))
 		f.clock.Advance(100 * 24 * time.Hour)
-		f.ok(f.db.Sweep(ctx))
+		f.ok(f.db.Sweep(ctx, f.clock.Now()))
 		_, err = f.db.Signup(ctx, "s1")
 		f.code(fault.NotFound, err)
 	})

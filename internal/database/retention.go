@@ -37,30 +37,30 @@ func retentionFields(r *retention) []any {
 
 // Retain deletes the commands and places that companies keep no longer, in small
 // transactions. A company that was there before an upgrade has an entry in its activity log
-// first, and 30 days. Run it every few minutes; several replicas may: one does a company.
-func (db *DB) Retain(ctx context.Context) error {
+// first, and 30 days. asOf is the time by whose age they are deleted: see AgedBy. Run it every few minutes; several replicas may: one does a company.
+func (db *DB) Retain(ctx context.Context, asOf time.Time) error {
 	due, err := list(ctx, db.read(), into(retentionFields), `SELECT c.id, c.name, c.keep_commands, c.keep_places, COALESCE(r.next_at, 0)
 		FROM companies c LEFT JOIN retentions r ON r.company_id = c.id WHERE COALESCE(r.next_at, 0) <= ? ORDER BY c.id`, millis(db.now()))
 	if err != nil {
 		return err
 	}
 	for _, r := range due {
-		if err := db.retain(ctx, r); err != nil {
+		if err := db.retain(ctx, r, asOf); err != nil {
 			return fmt.Errorf("cannot delete what the company %s keeps no longer: %w", r.name, err)
 		}
 	}
 	return nil
 }
 
-func (db *DB) retain(ctx context.Context, r retention) error {
+func (db *DB) retain(ctx context.Context, r retention, asOf time.Time) error {
 	taken, err := db.takeRetention(ctx, r)
 	if err != nil || !taken || r.next < 0 {
 		return err
 	}
-	if err := db.retainCommands(ctx, r); err != nil {
+	if err := db.retainCommands(ctx, r, millis(asOf.Add(-r.commands))); err != nil {
 		return err
 	}
-	if err := db.retainPlaces(ctx, r); err != nil {
+	if err := db.retainPlaces(ctx, r, millis(asOf.Add(-r.places))); err != nil {
 		return err
 	}
 	return db.endRetention(ctx, r)
@@ -140,8 +140,7 @@ func idsOf(rows []agedRow) []any {
 	return ids
 }
 
-func (db *DB) retainCommands(ctx context.Context, r retention) error {
-	before := millis(db.now().Add(-r.commands))
+func (db *DB) retainCommands(ctx context.Context, r retention, before int64) error {
 	for last := (agedRow{at: -1 << 62}); ; {
 		old, err := list(ctx, db.read(), into(agedFields), oldCommands, r.companyID, before, last.at, last.id, retainRows)
 		if err != nil || len(old) == 0 {
@@ -172,8 +171,7 @@ func (db *DB) deleteOld(ctx context.Context, companyID, counted string, remove f
 }
 
 // retainPlaces deletes old places, and the last known one of an asset of which none remains.
-func (db *DB) retainPlaces(ctx context.Context, r retention) error {
-	before := millis(db.now().Add(-r.places))
+func (db *DB) retainPlaces(ctx context.Context, r retention, before int64) error {
 	type listed struct{ status, id string }
 	for last := (listed{}); ; {
 		found, err := list(ctx, db.read(), into(func(l *listed) []any { return []any{&l.status, &l.id} }),

@@ -54,16 +54,16 @@ func TestRetain(t *testing.T) {
 		foreign := f.finished(f.enroll("f", f.newPolicy("q").ID), 300*24*time.Hour, command.Succeeded, "")
 		f.company = owner
 
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		equal(f, "kept", f.commandsKept(gone.ID, failed.ID, young.ID, doubtful.ID, sent.ID, foreign.ID),
 			[]bool{false, false, true, true, true, true})
 		equal(f, "recorded", f.recorded(activity.RetentionApplied), 1)
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		equal(f, "recorded after nothing was deleted", f.recorded(activity.RetentionApplied), 1)
 
 		_, err := f.db.UpdateCompany(f.Context(), owner.ID, company.Change(func(c *company.Company) { c.KeepCommands = 24 * time.Hour }))
 		f.ok(err)
-		f.ok(f.db.Retain(f.Context())) // a shorter time counts at once
+		f.ok(f.db.Retain(f.Context(), f.clock.Now())) // a shorter time counts at once
 		equal(f, "kept for a day", f.commandsKept(young.ID, doubtful.ID, foreign.ID), []bool{false, true, true})
 	})
 }
@@ -78,7 +78,7 @@ func TestRetain_InSmallTransactions(t *testing.T) {
 			f.finished(a, 401*24*time.Hour, command.Succeeded, "")
 		}
 		batches := f.batches("commands")
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		equal(f, "rows of each transaction", batches(), "100 100 30")
 	})
 }
@@ -110,7 +110,7 @@ func TestRetain_Places(t *testing.T) {
 		moving, silent := f.at("moving", 1), f.at("silent", 2)
 		f.clock.Advance(company.DefaultKeepPlaces + time.Hour)
 		f.at("moving", 3)
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		trail, err := f.db.Trail(f.Context(), f.company.ID, moving, time.Time{}, 10)
 		f.ok(err)
 		equal(f, "places", len(trail), 1)
@@ -137,7 +137,7 @@ func TestRetain_PlacesOfCompanions(t *testing.T) {
 		f.ok(f.db.Write(f.Context(), nil, `UPDATE assets SET location = '`+place(f.clock.Now())+`' WHERE id = '`+lone.ID+`'`))
 		located := func(want ...bool) {
 			f.Helper()
-			f.ok(f.db.Retain(f.Context()))
+			f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 			got := []bool{}
 			for _, id := range []string{a.ID, lone.ID, fresh.ID} {
 				got = append(got, f.asset(id).Device.Location != nil)
@@ -180,7 +180,7 @@ func TestRetain_KeepsFreshPlaces(t *testing.T) {
 				VALUES ($1, $2, 1000000, 1000000, 50)`, id, now.UnixMilli())
 			f.ok(err)
 			done := make(chan error)
-			go func() { done <- f.db.Retain(t.Context()) }()
+			go func() { done <- f.db.Retain(t.Context(), f.clock.Now()) }()
 			f.counts(device, "transactions that wait", 1, waiting)
 			f.ok(report.Commit(t.Context()))
 			f.ok(<-done)
@@ -201,7 +201,7 @@ func TestRetain_PlacesInSmallTransactions(t *testing.T) {
 			f.clock.Now().Format(time.RFC3339)+`"}' WHERE company_id = '`+f.company.ID+`'`))
 		f.clock.Advance(company.DefaultKeepPlaces + time.Hour)
 		batches := f.batches("places")
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		equal(f, "rows of each transaction", batches(), "100 30")
 		equal(f, "left", f.text(`SELECT COUNT(*) FROM assets WHERE location <> ''`), "0")
 	})
@@ -219,7 +219,7 @@ func TestRetain_AfterUpgrade(t *testing.T) {
 		var done sync.WaitGroup
 		for _, db := range []*database.DB{f.db, replica} {
 			done.Go(func() {
-				if err := db.Retain(f.Context()); err != nil {
+				if err := db.Retain(f.Context(), f.clock.Now()); err != nil {
 					f.Error(err)
 				}
 			})
@@ -230,10 +230,10 @@ func TestRetain_AfterUpgrade(t *testing.T) {
 			company.Change(func(c *company.Company) { c.KeepCommands = 24 * time.Hour }))
 		f.ok(err)
 		f.clock.Advance(company.RetentionNotice - time.Minute)
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		equal(f, "kept", f.commandsKept(old.ID), []bool{true})
 		f.clock.Advance(2 * time.Minute)
-		f.ok(f.db.Retain(f.Context()))
+		f.ok(f.db.Retain(f.Context(), f.clock.Now()))
 		equal(f, "kept", f.commandsKept(old.ID), []bool{false})
 		equal(f, "announced", f.recorded(activity.RetentionAnnounced), 1)
 	})

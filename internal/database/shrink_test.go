@@ -35,7 +35,7 @@ func TestShrink(t *testing.T) {
 			}
 			db := e.openAs(t, database.Upgrade)
 			full := size()
-			f.ok(db.Sweep(t.Context()))
+			f.ok(db.Sweep(t.Context(), f.clock.Now()))
 			f.ok(db.Close())
 			if now := size(); now > full/2 {
 				t.Errorf("the file has %d bytes, of %d before", now, full)

@@ -89,10 +89,10 @@ func sweeps(now time.Time) []expiring {
 	}
 }
 
-// Sweep removes rows that have expired, and events that are older than their company keeps them. It also sets the clock by
+// Sweep removes rows that have expired at a time, see AgedBy, and events that are older than their company keeps them. It also sets the clock by
 // that of the server again, ends pauses and rights from a clock that was ahead, and gives unused room of a SQLite file back.
 // Run it every few minutes; several replicas may run it at the same time.
-func (db *DB) Sweep(ctx context.Context) error {
+func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 	if err := db.engine.SetClock(ctx); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (db *DB) Sweep(ctx context.Context) error {
 	if err := db.endRights(ctx); err != nil {
 		return err
 	}
-	for _, s := range sweeps(db.now()) {
+	for _, s := range sweeps(asOf) {
 		if err := db.sweep(ctx, s.statement, millis(s.before), sweepRows); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (db *DB) Sweep(ctx context.Context) error {
 	companies, err := db.Companies(ctx)
 	for _, c := range companies {
 		if err == nil {
-			err = db.sweepEvents(ctx, c.ID, c.KeepEvents)
+			err = db.sweepEvents(ctx, c.ID, asOf.Add(-c.KeepEvents))
 		}
 	}
 	if err != nil {
@@ -119,9 +119,9 @@ func (db *DB) Sweep(ctx context.Context) error {
 	return db.engine.Shrink(ctx)
 }
 
-// sweepEvents removes the events of a company that are older than it keeps them. One from a clock that was ahead counts as told
+// sweepEvents removes the events of a company from before a time. One from a clock that was ahead counts as told
 // now: if it stayed when later ones go, a reader would miss those without a word.
-func (db *DB) sweepEvents(ctx context.Context, companyID string, keep time.Duration) error {
+func (db *DB) sweepEvents(ctx context.Context, companyID string, before time.Time) error {
 	now := db.now()
 	if err := db.execRelaxed(ctx, `UPDATE events SET at = ? WHERE company_id = ? AND at > ?`, millis(now), companyID,
 		latest(now)); err != nil {
@@ -129,7 +129,7 @@ func (db *DB) sweepEvents(ctx context.Context, companyID string, keep time.Durat
 	}
 	return db.sweep(ctx,
 		`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE company_id = ? AND pos > 0 AND at < ? ORDER BY at LIMIT ?)`,
-		companyID, millis(now.Add(-keep)), sweepRows)
+		companyID, millis(before), sweepRows)
 }
 
 // sweep runs a statement again and again until it removes fewer than sweepRows rows. args end with sweepRows as the limit.

@@ -487,7 +487,7 @@ func TestWebhook_Missed(t *testing.T) {
 		h.clock.Advance(2 * time.Hour) // nothing happens, so the quiet one is as it was at the last look
 		h.serve(h.runner)
 		h.clock.Advance(company.DefaultKeepEvents + time.Hour)
-		h.ok(h.db.Sweep(h.Context()))
+		h.ok(h.db.Sweep(h.Context(), h.clock.Now()))
 		_, err := h.service.Enable(h.Context(), h.company.ID, w.ID)
 		h.ok(err)
 		to.says(nil)

@@ -48,9 +48,9 @@ func (w *wiring) background() {
 		w.every("command sweeper", sweepInterval, w.commands.Sweep),
 		w.every("stopped commands", sweepInterval, w.commands.CancelStopped),
 		w.every("loosened controls", sweepInterval, w.db.ApplyLoosenings),
-		w.every("database sweeper", expiryInterval, w.db.Sweep),
+		w.every("database sweeper", expiryInterval, w.aged(w.db.Sweep)),
 		w.every("deletions of companies", expiryInterval, w.db.FinishDeletions),
-		w.every("retention", expiryInterval, w.db.Retain),
+		w.every("retention", expiryInterval, w.aged(w.db.Retain)),
 		w.every("inactivity", inactivityInterval, func(ctx context.Context) error {
 			_, err := w.enrollments.SweepInactive(ctx)
 			return err
@@ -73,7 +73,7 @@ func (w *wiring) background() {
 		w.every("activity chain", sealInterval, w.records.Seal),
 		w.every("activity heads", inspectInterval, w.records.Inspect),
 		w.every("activity head log", noteInterval, w.records.Note),
-		w.every("activity retention", forgetInterval, w.records.Forget),
+		w.every("activity retention", forgetInterval, w.aged(w.records.Forget)),
 		{Name: "platform", Run: w.platform.Run},
 		w.every("enrollment codes", provisioning.DropEvery, provisioning.Dropper{Codes: w.db, Issuer: w.platform, Now: w.db.Now,
 			Log: w.options.Logger}.Round),
@@ -92,6 +92,17 @@ func (w *wiring) background() {
 	}
 	if w.isLarge() {
 		w.loops = append(w.loops, Loop{Name: "integrity", Run: w.checkDatabase})
+	}
+}
+
+// aged is work that removes what is old at a time.
+func (w *wiring) aged(work func(ctx context.Context, asOf time.Time) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		asOf, err := w.db.AgedBy(ctx)
+		if err != nil {
+			return err
+		}
+		return work(ctx, asOf)
 	}
 }
 

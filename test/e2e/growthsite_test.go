@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 )
@@ -32,6 +33,7 @@ type growthSite struct {
 	admin    *servertest.Browser
 	keys     []string
 	rounds   *servertest.Rounds
+	db       *database.DB
 	mails    *mailbox
 	taken    atomic.Int64 // events by the receiver
 	refuses  atomic.Bool  // the receiver does
@@ -39,7 +41,7 @@ type growthSite struct {
 
 func newGrowthSite(t *testing.T, env *servertest.Env) *growthSite {
 	t.Helper()
-	s := &growthSite{T: t, Tenant: env.NewTenant("acme"), rounds: &servertest.Rounds{}, mails: newMailbox(t)}
+	s := &growthSite{T: t, Tenant: env.NewTenant("acme"), rounds: &servertest.Rounds{}, db: env.DB(), mails: newMailbox(t)}
 	const loopback = "127.0.0.0/8"
 	s.replica = env.Start(func(c *config.Service, o *service.Options) {
 		o.Ticker, o.Logger = s.rounds.Ticker, slog.New(slog.NewTextHandler(env.Log, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -85,6 +87,10 @@ func (s *growthSite) pass(d time.Duration) {
 	s.Helper()
 	s.rounds.All(s.T)
 	s.Advance(d)
+	for range int(d / time.Hour) {
+		_, err := s.db.AgedBy(s.Context())
+		s.ok(err)
+	}
 	s.rounds.All(s.T)
 }
 
