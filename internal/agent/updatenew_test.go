@@ -70,3 +70,28 @@ func TestNew_NotedUpdate(t *testing.T) {
 		expect.Equal(t, c.name, expect.Values{"stage": {after.Stage, c.want}, "program kept": {gone == nil, c.program}})
 	}
 }
+
+// Only a version that began goes back: what else is noted of an update stays as it is.
+func TestWentBack(t *testing.T) {
+	t.Parallel()
+	for stage, want := range map[string]string{"wanted": "", "verified": "", "began": "went_back", "over": "", "": ""} {
+		dir := t.TempDir()
+		noted := filepath.Join(dir, "update.json")
+		if stage != "" {
+			if err := os.WriteFile(noted, []byte(`{"want":{"code":2},"stage":"`+stage+`"}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		failed := agent.WentBack(dir, "no contact", time.Now())
+		var after struct{ State string }
+		text, err := os.ReadFile(noted)
+		if err == nil {
+			err = json.Unmarshal(text, &after)
+		}
+		if stage != "" && err != nil {
+			t.Fatal(err)
+		}
+		expect.Equal(t, "of "+stage, expect.Values{"state": {after.State, want}, "noted": {err == nil, stage != ""},
+			"fails": {failed != nil, stage == ""}})
+	}
+}
