@@ -13,8 +13,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -75,7 +77,7 @@ type Answer struct {
 func (a *Answer) Unconfirmed() bool { return a.Status == http.StatusAccepted }
 
 // Lost is the error of a request that may have reached the service, which gave no answer: also
-// where a proxy answered in its place.
+// where a proxy answered in its place. A request for which there was no connection is not lost.
 type Lost struct{ Err error }
 
 func (e *Lost) Error() string { return e.Err.Error() }
@@ -83,7 +85,7 @@ func (e *Lost) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Lost) Unwrap() error { return e.Err }
 
-// Do sends one request and returns a success. Errors are a *Problem, which the service answered, or a *Lost.
+// Do sends one request and returns a success. Errors are a *Problem, which the service answered, or those of Exchange.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	a, err := c.Exchange(ctx, r)
 	switch {
@@ -98,7 +100,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	return a, nil
 }
 
-// Exchange sends one request and returns any answer: a refusal as well. Errors are a *Lost, or of a request that HTTP forbids.
+// Exchange sends one request and returns any answer: a refusal as well. Errors are a *Lost, or of a request that was not sent.
 func (c *Client) Exchange(ctx context.Context, r Request) (*Answer, error) {
 	address := c.Address + r.Path
 	if len(r.Query) > 0 {
@@ -123,14 +125,19 @@ func (c *Client) Exchange(ctx context.Context, r Request) (*Answer, error) {
 }
 
 // exchange sends a request to the service at an address, and returns the answer with the last request, after
-// redirects. Errors are a *Lost.
+// redirects. Errors are a *Lost, or of a request that was not sent.
 func exchange(via *http.Client, request *http.Request, address string) (*Answer, *http.Request, error) {
-	response, err := via.Do(request)
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }}
+	response, err := via.Do(request.WithContext(httptrace.WithClientTrace(request.Context(), trace)))
 	if err != nil {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err // without the whole address
 		}
-		return nil, nil, &Lost{fmt.Errorf("no answer from %s: %w", address, err)}
+		if err = fmt.Errorf("no answer from %s: %w", address, err); sent.Load() {
+			err = &Lost{err}
+		}
+		return nil, nil, err
 	}
 	defer response.Body.Close() // it was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))

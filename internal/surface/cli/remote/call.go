@@ -177,6 +177,9 @@ func (c *call) build(given map[string]any) (client.Request, error) {
 			return client.Request{}, usage("name a device, or several with --filter") // other commands always have theirs
 		}
 	}
+	if _, wrong := (operation.NoteFields{Reason: "--reason", Ticket: "--ticket"}).Read(c.why.Reason, c.why.Ticket); wrong != nil {
+		return client.Request{}, usage("%s", cli.Message(wrong))
+	}
 	flat, err := json.Marshal(given)
 	if err != nil {
 		return client.Request{}, err

@@ -164,14 +164,18 @@ const (
 )
 
 // follow prints events as they come: with -o json each as one line. A service that cannot
-// be reached is asked again, from where the reading was.
+// be reached is asked again, from where the reading was; the first failure in a row is told.
 func (c *call) follow(env *Env, service *client.Client, r client.Request) error {
-	for {
+	for failed := false; ; {
 		answer, err := service.Do(env.Context, r)
 		if env.Context.Err() != nil {
 			return nil
 		}
 		if pause, again := followAgain(err); again {
+			if !failed {
+				fmt.Fprintf(env.Err, "muster: %s; trying again\n", plain(err.Error()))
+			}
+			failed = true
 			if !env.wait(env.Context, pause) {
 				return nil
 			}
@@ -180,6 +184,7 @@ func (c *call) follow(env *Env, service *client.Client, r client.Request) error 
 		if err != nil {
 			return err
 		}
+		failed = false
 		var page struct {
 			Events []json.RawMessage `json:"events"`
 			Next   string            `json:"next"`

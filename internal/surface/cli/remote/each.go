@@ -234,7 +234,7 @@ func (f *fanOut) device(i int) error {
 		return f.journal.settle(i, unconfirmed, plain(problem.Error()))
 	case refused && ofDevice(problem):
 		return f.journal.settle(i, failed, plain(problem.Error()))
-	case refused && fresh && !f.unsure:
+	case err != nil && fresh && !f.unsure:
 		return errors.Join(err, f.journal.back(i))
 	case err != nil:
 		return err
@@ -276,10 +276,9 @@ func (f *fanOut) send(r client.Request) (*client.Answer, error) {
 			}
 			return answer, nil
 		}
-		if p, answered := errors.AsType[*client.Problem](err); !answered || p.Status >= http.StatusInternalServerError ||
-			p.Status == http.StatusConflict {
-			f.unsure = true
-		}
+		_, lost := errors.AsType[*client.Lost](err)
+		p, answered := errors.AsType[*client.Problem](err)
+		f.unsure = f.unsure || lost || answered && (p.Status >= http.StatusInternalServerError || p.Status == http.StatusConflict)
 		wait, why, again := again(err, attempt)
 		if f.env.Context.Err() != nil || !again {
 			return nil, err

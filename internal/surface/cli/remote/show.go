@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -36,6 +37,7 @@ func show(w io.Writer, form string, body []byte, asText bool) error {
 	rows, found := listOf(value)
 	if found {
 		tabulate(table, rows)
+		more(table, value, len(rows))
 	} else {
 		describe(table, "", value)
 	}
@@ -113,6 +115,19 @@ func listOf(value any) ([]any, bool) {
 		}
 	}
 	return nil, false
+}
+
+// more says how the rest of a list is shown, of which an answer is a part with so many rows.
+func more(w io.Writer, answer any, rows int) {
+	all, _ := answer.(object)
+	for _, m := range all {
+		switch text := plain(fmt.Sprint(m.value)); {
+		case m.name == "totalElements" && text != strconv.Itoa(rows):
+			fmt.Fprintf(w, "%d of %s shown: --page and --size (100 at most) show the others\n", rows, text)
+		case m.name == "next" && rows > 0:
+			fmt.Fprintf(w, "--after %s shows what happened after these\n", text)
+		}
+	}
 }
 
 // tabulate prints things with the members that have one value each.
