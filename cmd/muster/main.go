@@ -127,7 +127,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		return exited // help was asked for
 	}
 	if err == nil {
-		err = cli.NoEmptyList(chosen)
+		err = cli.NoEmptyValue(chosen)
 	}
 	if err != nil {
 		// That a choice may be left out is not one of its values.

@@ -185,33 +185,33 @@ type CompanySet struct {
 	Named
 	Switches
 	ControlFlags
-	Name             string        `name:"name" help:"New name for people."`
-	InactiveAfter    time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 30d."`
-	KeepActivity     time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 400d."`
-	KeepCommands     time.Duration `name:"keep-commands" placeholder:"DURATION" help:"How long commands are kept, in days, such as 400d. Open and UNCONFIRMED ones stay."`
-	KeepPlaces       time.Duration `name:"keep-places" placeholder:"DURATION" help:"How long it is kept where devices were, in days, such as 90d."`
-	KeepEvents       time.Duration `name:"keep-events" placeholder:"DURATION" help:"How long events can be read, in days, such as 30d."`
-	LostMessage      *string       `name:"lost-message" placeholder:"TEXT" help:"What the portal's form for lost mode begins with; empty: nothing."`
-	LostPhone        *string       `name:"lost-phone" placeholder:"NUMBER" help:"The same for the phone number."`
-	LostOrganization *string       `name:"lost-organization" placeholder:"NAME" help:"The same for the organization."`
+	Name             string         `name:"name" help:"New name for people."`
+	InactiveAfter    *time.Duration `name:"inactive-after" placeholder:"DURATION" help:"How long an enrolled device may be silent before it is INACTIVE, such as 30d."`
+	KeepActivity     *time.Duration `name:"keep-activity" placeholder:"DURATION" help:"How long entries of the activity log are kept, such as 400d."`
+	KeepCommands     *time.Duration `name:"keep-commands" placeholder:"DURATION" help:"How long commands are kept, in days, such as 400d. Open and UNCONFIRMED ones stay."`
+	KeepPlaces       *time.Duration `name:"keep-places" placeholder:"DURATION" help:"How long it is kept where devices were, in days, such as 90d."`
+	KeepEvents       *time.Duration `name:"keep-events" placeholder:"DURATION" help:"How long events can be read, in days, such as 30d."`
+	LostMessage      *string        `name:"lost-message" placeholder:"TEXT" help:"What the portal's form for lost mode begins with; empty: nothing."`
+	LostPhone        *string        `name:"lost-phone" placeholder:"NUMBER" help:"The same for the phone number."`
+	LostOrganization *string        `name:"lost-organization" placeholder:"NAME" help:"The same for the organization."`
 }
 
 // Validate wants something to change, within what a company may have.
 func (c *CompanySet) Validate() error {
-	between := func(flag string, d, least, most time.Duration) error {
-		if d != 0 && (d < least || d > most) {
+	between := func(flag string, d *time.Duration, least, most time.Duration) error {
+		if d != nil && (*d < least || *d > most) {
 			return fmt.Errorf("--%s must be from %s to %s", flag, phrase.Span(least), phrase.Span(most))
 		}
 		return nil
 	}
-	kept := func(flag string, d time.Duration) error {
-		if d != 0 && company.KeepError(d) != "" {
-			return fmt.Errorf("--%s %s", flag, company.KeepError(d))
+	kept := func(flag string, d *time.Duration) error {
+		if d != nil && company.KeepError(*d) != "" {
+			return fmt.Errorf("--%s %s", flag, company.KeepError(*d))
 		}
 		return nil
 	}
-	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == 0 && c.KeepActivity == 0 && c.KeepCommands == 0 && c.KeepPlaces == 0 &&
-		c.KeepEvents == 0 && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 &&
+	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == nil && c.KeepActivity == nil && c.KeepCommands == nil && c.KeepPlaces == nil &&
+		c.KeepEvents == nil && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 &&
 		!c.ControlFlags.given() {
 		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity, --keep-commands, " +
 			"--keep-places, --keep-events, --lost-message or a limit such as --destructive-limit")
@@ -234,11 +234,11 @@ func possible(change func(*company.Company)) error {
 // apply changes a company as the flags say.
 func (c *CompanySet) apply(to *company.Company) {
 	to.Name = cmp.Or(strings.TrimSpace(c.Name), to.Name)
-	to.InactiveAfter = cmp.Or(c.InactiveAfter, to.InactiveAfter)
-	to.Settings.KeepActivity = cmp.Or(c.KeepActivity, to.Settings.KeepActivity)
-	to.KeepCommands = cmp.Or(c.KeepCommands, to.KeepCommands)
-	to.KeepPlaces = cmp.Or(c.KeepPlaces, to.KeepPlaces)
-	to.KeepEvents = cmp.Or(c.KeepEvents, to.KeepEvents)
+	to.InactiveAfter = cmp.Or(deref(c.InactiveAfter), to.InactiveAfter)
+	to.Settings.KeepActivity = cmp.Or(deref(c.KeepActivity), to.Settings.KeepActivity)
+	to.KeepCommands = cmp.Or(deref(c.KeepCommands), to.KeepCommands)
+	to.KeepPlaces = cmp.Or(deref(c.KeepPlaces), to.KeepPlaces)
+	to.KeepEvents = cmp.Or(deref(c.KeepEvents), to.KeepEvents)
 	for text, given := range map[*string]*string{&to.Lost.Message: c.LostMessage, &to.Lost.PhoneNumber: c.LostPhone,
 		&to.Lost.Organization: c.LostOrganization} {
 		if given != nil {

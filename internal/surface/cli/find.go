@@ -157,13 +157,17 @@ func Durations() kong.Option {
 	}))
 }
 
-// NoEmptyList refuses a flag that takes a list and was given an empty value, as from a script's
-// variable that is not set. The command would take it for a flag that was not given, whose
-// default is often everything: all networks, all policies, all types of events. Settings of the
-// service may be empty, as their variables may: the default of a list there is none.
-func NoEmptyList(chosen *kong.Context) error {
+// NoEmptyValue refuses a flag that was given an empty value, as from a script's variable that is not
+// set. The command would take it for a flag that was not given, whose default is often everything:
+// all networks, all policies, all types of events. Only a reason and a ticket may be empty, flags
+// for which that means something (pointers), and settings of the service, as their variables may.
+func NoEmptyValue(chosen *kong.Context) error {
 	for _, at := range chosen.Path {
-		if f := at.Flag; f != nil && !at.Resolved && len(f.Envs) == 0 && f.IsSlice() && f.Target.Len() == 0 {
+		f := at.Flag
+		if f == nil || at.Resolved || len(f.Envs) > 0 || f.PlaceHolder == "TEXT" {
+			continue
+		}
+		if f.IsSlice() && f.Target.Len() == 0 || f.Target.Kind() == reflect.String && f.Target.String() == "" {
 			return fmt.Errorf("--%s must not be empty: give a value, or leave the flag out", f.Name)
 		}
 	}
