@@ -21,7 +21,7 @@ type AssetSet struct {
 	RemoveTag []string          `name:"remove-tag" sep:"none" placeholder:"TAG" help:"A tag less; may be repeated."`
 	User      *string           `name:"user" placeholder:"NAME" help:"The person to whom the device is assigned; --user= removes them."`
 	UserEmail *string           `name:"user-email" placeholder:"ADDRESS" help:"Their e-mail address; --user-email= removes it."`
-	Data      map[string]string `name:"data" placeholder:"KEY=VALUE" help:"Other custom data; an empty value removes the key."`
+	Data      map[string]string `name:"data" mapsep:"none" placeholder:"KEY=VALUE" help:"Other custom data; an empty value removes the key."`
 }
 
 // edit is what the flags say, by the rules of the API.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -41,12 +42,15 @@ type UserCreate struct {
 	User   string   `arg:"" optional:"" name:"user" help:"The address, instead of --email."`
 	Name   string   `name:"name" help:"The user's name; by default the address."`
 	Role   string   `name:"role" enum:"admin,manager,operator,viewer" default:"viewer" help:"What the user may do: admin, manager, operator or viewer."`
-	Policy []string `name:"policy" placeholder:"POLICY" help:"Limit the user to this policy and its devices; repeat for more. By default all."`
+	Policy []string `name:"policy" sep:"none" placeholder:"POLICY" help:"Limit the user to this policy and its devices; repeat for more. By default all."`
 	newPassword
 }
 
 // Validate wants the address, one way or both alike, and what a user may have.
 func (c *UserCreate) Validate() error {
+	if slices.Contains(c.Policy, "") {
+		return errors.New("--policy must not be empty: give a value, or leave the flag out")
+	}
 	if _, err := oneOf("email", c.Email, c.User); err != nil {
 		return err
 	}
