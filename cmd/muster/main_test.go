@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -203,6 +206,39 @@ func commandPaths(t *testing.T) [][]string {
 	}
 	walk(parser.Model.Node, nil)
 	return paths
+}
+
+// The page of a sign-up returns to where the service last started, if the command does not say.
+func TestConnect_ReturnsToTheService(t *testing.T) {
+	t.Parallel()
+	returns := make(chan string, 10)
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to, err := url.Parse(r.URL.Query().Get("callbackUrl")); err == nil && to.Host != "" {
+			returns <- to.Scheme + "://" + to.Host
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(vendor.Close)
+	p := processes{t: t, dir: t.TempDir()}
+	p.run("company", "create", "acme")
+	connect := []string{"company", "connect", "acme", "--platform-endpoint", vendor.URL}
+	expect := func(want string, flags ...string) {
+		t.Helper()
+		p.refused("the platform refuses", nil, append(connect[:len(connect):len(connect)], flags...)...)
+		select {
+		case to := <-returns:
+			if to != want {
+				t.Errorf("the page returns to %s, want %s", to, want)
+			}
+		default:
+			t.Error("no page was asked for")
+		}
+	}
+	expect("http://127.0.0.1:8080")
+	s := p.startUntil("publicURL=", "serve", "--public-url", "https://Muster.example.com:443/")
+	s.end()
+	expect("https://muster.example.com")
+	expect("https://other.example.com", "--public-url", "https://other.example.com/")
 }
 
 // An argument that is not UTF-8 is named, and not used with other characters.

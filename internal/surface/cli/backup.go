@@ -81,8 +81,8 @@ type CopiedTable struct {
 
 // Copy copies a whole database into an empty one of the other engine. The source stays.
 type Copy struct {
-	From   string `name:"from" required:"" placeholder:"DATABASE" help:"The database to copy: sqlite:PATH or a postgres:// URL. No service may run on it."`
-	To     string `name:"to" required:"" placeholder:"DATABASE" help:"The database to copy into, which must be empty."`
+	From   string `name:"from" required:"" placeholder:"DATABASE" help:"The database to copy: sqlite:PATH or a postgres:// URL. No service may run on it. Give a password in PGPASSFILE or PGPASSWORD: other users can see flags."`
+	To     string `name:"to" required:"" placeholder:"DATABASE" help:"The database to copy into, which must be empty. Give a password in PGPASSFILE or PGPASSWORD."`
 	Output string `name:"output" short:"o" enum:"text,json" default:"text" help:"What to print: text, or one JSON value."`
 }
 

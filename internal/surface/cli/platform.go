@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -74,7 +75,7 @@ func (f PlatformFlags) push(ctx context.Context, admin *Admin, owner company.Com
 type CompanyConnect struct {
 	Named
 	PlatformFlags
-	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of the running service, to which the sign-up page returns. Default: ${default}."`
+	PublicURL string `name:"public-url" env:"MUSTER_PUBLIC_URL" placeholder:"URL" help:"Address of the running service, to which the sign-up page returns; by default the one with which it last started."`
 }
 
 // connectView is the company with, if an administrator has to go there first, the
@@ -89,7 +90,12 @@ type connectView struct {
 // runs, which then completes the connection.
 func (c *CompanyConnect) Run(env *Env) error {
 	return c.run(env, func(ctx context.Context, admin *Admin, owner company.Company) (answer, error) {
-		platform, err := admin.Platform(c.Platform, c.PublicURL)
+		last, err := admin.PublicURL(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		address := config.Origin(cmp.Or(c.PublicURL, last, "http://127.0.0.1:8080"))
+		platform, err := admin.Platform(c.Platform, address)
 		if err != nil {
 			return answer{}, err
 		}
@@ -101,7 +107,7 @@ func (c *CompanyConnect) Run(env *Env) error {
 			return showCompany("Connected", owner, company.Trouble{}), nil
 		}
 		return answerf(connectView{viewCompany(owner, company.Trouble{}), page},
-			"Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n", owner.Name, c.PublicURL, page), nil
+			"Sign %s up on this page; it returns to %s, where the service must be running:\n\n%s\n", owner.Name, address, page), nil
 	})
 }
 
