@@ -18,7 +18,7 @@ func TestSimulate_KeysFromAFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("k1\n\n  k2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := &cli.Env{In: strings.NewReader("k3\n")}
+	env := &cli.Env{Context: t.Context(), In: strings.NewReader("k3\n")}
 	for path, want := range map[string][]string{"": {"k0"}, file: {"k0", "k1", "k2"}, "-": {"k0", "k3"}} {
 		t.Run(path, func(t *testing.T) {
 			var o fleetsim.Options

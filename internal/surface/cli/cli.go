@@ -86,12 +86,21 @@ type Env struct {
 	Maintenance Maintenance
 }
 
-// Input opens a file to read; - is standard input.
+// errInterrupted ends a command that waits for input.
+var errInterrupted = errors.New("interrupted: nothing was changed")
+
+// Input opens a file to read; - is standard input, whose reading fails when the context ends.
 func (e *Env) Input(path string) (io.ReadCloser, error) {
-	if path == "-" {
-		return io.NopCloser(e.In), nil
+	if path != "-" {
+		return os.Open(path)
 	}
-	return os.Open(path)
+	out, in := io.Pipe()
+	context.AfterFunc(e.Context, func() { _ = in.CloseWithError(errInterrupted) })
+	go func() {
+		_, err := io.Copy(in, e.In)
+		_ = in.CloseWithError(err)
+	}()
+	return out, nil
 }
 
 // write writes a file to standard output, unless it could not be made.

@@ -71,34 +71,62 @@ type newPassword struct {
 // says, because what is typed there would be seen.
 func (p newPassword) read(env *Env) (string, error) {
 	if file, ok := env.In.(*os.File); ok && env.Err != nil && term.IsTerminal(int(file.Fd())) {
-		return askTwice(file, env.Err)
+		return askTwice(env, int(file.Fd()))
 	}
 	if !p.PasswordStdin {
 		return "", fault.Invalid("standard input is no terminal: give --password-stdin and the password in its first line, such as " +
 			"`--password-stdin < FILE`")
 	}
-	line, err := bufio.NewReader(io.LimitReader(env.In, maxPasswordLine)).ReadString('\n')
+	in, err := env.Input("-")
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	line, err := bufio.NewReader(io.LimitReader(in, maxPasswordLine)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("cannot read the password from standard input: %w", err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-func askTwice(terminal *os.File, prompts io.Writer) (string, error) {
+func askTwice(env *Env, terminal int) (string, error) {
 	var typed [2]string
 	for i, prompt := range []string{"Password: ", "The same again: "} {
-		fmt.Fprint(prompts, prompt)
-		text, err := term.ReadPassword(int(terminal.Fd()))
-		fmt.Fprintln(prompts)
+		fmt.Fprint(env.Err, prompt)
+		text, err := unseen(env.Context, terminal)
+		fmt.Fprintln(env.Err)
 		if err != nil {
 			return "", fmt.Errorf("cannot read the password from the terminal: %w", err)
 		}
-		typed[i] = string(text)
+		typed[i] = text
 	}
 	if typed[0] != typed[1] {
 		return "", fault.Invalid("the two passwords differ: run the command again")
 	}
 	return typed[0], nil
+}
+
+// unseen reads a line from a terminal, which does not show it, until the context ends.
+func unseen(ctx context.Context, terminal int) (string, error) {
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return "", err
+	}
+	type line struct {
+		text []byte
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		text, err := term.ReadPassword(terminal)
+		read <- line{text, err}
+	}()
+	select {
+	case got := <-read:
+		return string(got.text), got.err
+	case <-ctx.Done():
+		return "", cmp.Or(term.Restore(terminal, before), errInterrupted)
+	}
 }
 
 // Run creates the user.
