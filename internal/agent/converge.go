@@ -97,7 +97,7 @@ func (a *Agent) refollow(ctx context.Context) (string, error) {
 		return "", err
 	}
 	sequence, err := a.link.call(ctx, "/checkin", protocol.CheckinRequest{AgentVersion: a.options.Version, BootID: boot,
-		KeyID: a.link.newestKey()}, &answer)
+		KeyID: a.link.newestKey(), Build: a.updates.build()}, &answer)
 	if err != nil {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/rollout"
 )
 
@@ -133,6 +134,28 @@ func (u *updating) settle() {
 // content is a file of several ranges and parts.
 func content(prefix string) []byte {
 	return append([]byte(prefix), bytes.Repeat([]byte("0123456789"), 250_000)...)
+}
+
+// No check-in of a command has the service forget which version of the agent runs.
+func TestUpdate_EachCheckInSaysWhichAgentRuns(t *testing.T) {
+	w := newWorld(t)
+	u := w.updating()
+	u.mustCheckIn()
+	checkIns := 0
+	u.between(func(_ string, _ *protocol.CheckinResponse, body []byte) []byte {
+		checkIns++
+		if got := w.device(u.phone).Build; got.Package != "linux-arm64" || got.Code != 1 {
+			t.Errorf("after request %d the service knows %+v", checkIns, got)
+		}
+		return body
+	})
+	u.send(command.SyncPolicy, nil)
+	u.mustCheckIn()
+	u.send(command.ChangePolicy, command.PolicyRef(w.newPolicy("Another").ID))
+	u.mustCheckIn()
+	if checkIns < 6 {
+		t.Errorf("%d requests", checkIns)
+	}
 }
 
 func TestUpdate_Installs(t *testing.T) {

@@ -110,10 +110,9 @@ final class CheckIn {
             }
         }
         List<Object> acks = fit.someAcks();
-        Map<String, Object> request = bare(agent.options.version, boot, agent.link);
+        Map<String, Object> request = bare(agent, boot);
         put(request, "acks", acks.isEmpty() ? null : acks);
         put(request, "status", agent.reports.status);
-        put(request, "build", agent.updates.build());
         put(request, "update", agent.updates.report());
         put(request, "location", agent.reports.location == null ? null : agent.reports.location.json());
         if (!applied.policy.none() && (!applied.reported || agent.reports.status != null)) { // a status report is about it, too
@@ -137,6 +136,13 @@ final class CheckIn {
     /** bare is a check-in that reports nothing. */
     static Map<String, Object> bare(String version, String boot, Link link) {
         return Fields.members("agentVersion", version, "bootId", boot, "keyId", link.trust.newestKey());
+    }
+
+    /** bare is a check-in that reports only which agent runs: the service forgets what it does not say. */
+    static Map<String, Object> bare(Agent agent, String boot) {
+        Map<String, Object> request = bare(agent.options.version, boot, agent.link);
+        put(request, "build", agent.updates.build());
+        return request;
     }
 
     static void learn(Agent agent, Fields answer) {

@@ -228,7 +228,7 @@ final class Executor {
 
     /** refollow asks for the assigned policy and applies it, also if it is the one that the device has. */
     private String refollow() throws IOException {
-        Link.Reply reply = agent.link.call("/checkin", CheckIn.bare(agent.options.version, agent.device.bootId(), agent.link));
+        Link.Reply reply = agent.link.call("/checkin", CheckIn.bare(agent, agent.device.bootId()));
         CheckIn.learn(agent, reply.answer);
         CheckIn.accept(agent, Refusal.envelopes(reply.answer, "commands"));
         agent.policy.follow(reply.answer, reply.sequence, true);

@@ -54,6 +54,20 @@ public final class UpdatesTest {
         return all;
     }
 
+    /** No check-in of a command has the service forget which version runs. */
+    @Test
+    public void eachCheckInSaysWhichVersionRuns() throws Exception {
+        Fixture fixture = new Fixture();
+        try (Agent agent = fixture.open()) {
+            agent.journal.write(Entry.received(new Command("d1", "c1", Command.SYNC_POLICY, null, fixture.now, 0), fixture.now));
+            agent.once();
+        }
+        assertEquals("check-ins", 3, fixture.checkIns.size());
+        for (Fields one : fixture.checkIns) {
+            assertEquals(1, one.object("build").number("code"));
+        }
+    }
+
     /** Away for a week in the middle of a download, and again before it could say that the new version runs. */
     @Test
     public void awayForAWeek() throws Exception {
