@@ -244,6 +244,12 @@ func (w *commandWorld) write(name string, value any) {
 	}
 }
 
+// kept is the text of a file of the agent; "" if there is none.
+func (w *commandWorld) kept(name string) string {
+	text, _ := os.ReadFile(filepath.Join(w.dir, name))
+	return string(text)
+}
+
 func (w *commandWorld) record(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }

@@ -291,10 +291,10 @@ func (a *Agent) watch(ctx context.Context, boot string, want map[string]string, 
 // after is a moment to come, by the clock of this start of the machine, in milliseconds.
 func (a *Agent) after(d time.Duration) int64 { return (a.options.Elapsed() + d).Milliseconds() }
 
-// within reports whether a moment is still to come, and is not farther away than it can
+// within reports whether a moment is still to come at another, and is not farther away than it can
 // have been set.
-func (a *Agent) within(until int64, most time.Duration) bool {
-	left := until - a.options.Elapsed().Milliseconds()
+func within(at, until int64, most time.Duration) bool {
+	left := until - at
 	return left > 0 && left <= most.Milliseconds()
 }
 
@@ -305,9 +305,9 @@ func (a *Agent) holds(began int64) bool {
 	return g != nil && (!a.gate.on || began >= g.tells())
 }
 
-// guardIsOver gives a guard its whole time again after a restart of the machine,
-// which sets its clock back.
-func (a *Agent) guardIsOver(boot string) (bool, error) {
+// guardIsOver reports whether a guard's time is over at a moment. It gives a guard its whole time again
+// after a restart of the machine, which sets its clock back.
+func (a *Agent) guardIsOver(boot string, at int64) (bool, error) {
 	g := a.applied.Guard
 	if g == nil {
 		return false, nil
@@ -316,7 +316,20 @@ func (a *Agent) guardIsOver(boot string) (bool, error) {
 		g.BootID, g.Until = boot, a.after(guardTime)
 		return false, a.store.save(appliedFile, a.applied)
 	}
-	return !a.within(g.Until, guardTime), nil
+	return !within(at, g.Until, guardTime), nil
+}
+
+// unanswered takes connectivity back that cut the device off, as a check-in failed that began after the
+// guard's time.
+func (a *Agent) unanswered(ctx context.Context, boot string, began int64) error {
+	if over, err := a.guardIsOver(boot, a.after(0)); !over || ctx.Err() != nil {
+		return err
+	}
+	a.Hint() // the next check-in decides, or is to tell the service
+	if over, err := a.guardIsOver(boot, began); !over {
+		return err
+	}
+	return a.rollBack(ctx)
 }
 
 // rollBack takes connectivity back that cut the device off. What the policy before had set, and this
@@ -347,16 +360,18 @@ func (a *Agent) rollBack(ctx context.Context) error {
 // cutOff is the detail of a setting that was rolled back.
 const cutOff = "it cut the device off"
 
-// restore repairs drift, and takes connectivity back that cut the device off.
+// restore repairs drift. In an agent that does not run, it takes connectivity back that cut the device
+// off; in one that runs, the check-in that follows decides that, because the device may have slept
+// since: see unanswered.
 func (a *Agent) restore(ctx context.Context, boot string) error {
-	over, err := a.guardIsOver(boot)
+	over, err := a.guardIsOver(boot, a.after(0))
 	if err != nil {
 		return err
 	}
-	if over {
+	if over && !a.gate.on {
 		return a.rollBack(ctx)
 	}
-	if a.applied.Policy.ID == "" || boot == a.applied.BootID && a.within(a.applied.CheckAt, driftInterval) {
+	if a.applied.Policy.ID == "" || boot == a.applied.BootID && within(a.after(0), a.applied.CheckAt, driftInterval) {
 		return nil
 	}
 	return a.repair(ctx, boot)

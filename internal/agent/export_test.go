@@ -117,3 +117,13 @@ func (a *Agent) Offered(command protocol.Envelope) { a.offered(command) }
 
 // Runs has the agent behave as in Run.
 func (a *Agent) Runs() { a.gate.on = true }
+
+// Hinted reports whether an agent checks in again at once. It takes the hint.
+func (a *Agent) Hinted() bool {
+	select {
+	case <-a.woken:
+		return true
+	default:
+		return false
+	}
+}

@@ -2,8 +2,10 @@ package agent_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +55,56 @@ func TestGuard_CheckInBeforeTheRadioGoesDown(t *testing.T) {
 		}
 		if d.close(a); d.settings["WIFI_STATE"] != test.want {
 			t.Errorf("%s: Wi-Fi is %s, want %s", test.name, d.settings["WIFI_STATE"], test.want)
+		}
+	}
+}
+
+// A device that slept after the change, or whose process died, asks the service before it takes anything back. A check-in
+// that fails has it taken back only if it began after the five minutes; one that began before is repeated at once.
+func TestGuard_SleepProvesNothing(t *testing.T) {
+	t.Parallel()
+	const min = time.Minute
+	for _, test := range []struct {
+		name         string
+		sleeps, took time.Duration // until a check-in begins, and from then until it fails
+		away, dies   bool
+		want         string
+	}{
+		{"the service answers", 15 * min, 0, false, false, "DISABLED"},
+		{"in another process", 15 * min, 0, false, true, "DISABLED"},
+		{"it is away", 15 * min, 0, true, false, "ENABLED"},
+		{"in another process it is away", 15 * min, 0, true, true, "ENABLED"},
+		{"the check-in began before", 4 * min, 2 * min, true, false, "DISABLED"},
+	} {
+		d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does"), end: func() {}}
+		d.settings["WIFI_STATE"], d.commands = "DISABLED", nil
+		d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"WIFI_STATE": "DISABLED"},
+			"reported": true, "bootId": "boot-1", "checkAt": commandsNow + time.Hour.Milliseconds(),
+			"guard": object{"bootId": "boot-1", "until": commandsNow + (5 * min).Milliseconds(), "before": object{"WIFI_STATE": "ENABLED"}}})
+		a := d.agentFor(d, roundTripper(func(r *http.Request) (*http.Response, error) {
+			d.now = d.now.Add(test.took)
+			return d.RoundTrip(r)
+		}))
+		if a.Runs(); test.dies {
+			d.close(a)
+			a = d.agentOf()
+			a.Runs()
+		}
+		if d.now = d.now.Add(test.sleeps); test.away {
+			d.service = "away"
+		}
+		if _, err := a.Once(t.Context()); (err != nil) != test.away || d.settings["WIFI_STATE"] != test.want {
+			t.Errorf("%s: Wi-Fi is %s, want %s, %v", test.name, d.settings["WIFI_STATE"], test.want, err)
+		}
+		if a.Hinted() != test.away {
+			t.Errorf("%s: it checks in again at once: %t", test.name, !test.away)
+		}
+		if _, err := a.Once(t.Context()); test.took > 0 && (err == nil || d.settings["WIFI_STATE"] != "ENABLED") {
+			t.Errorf("%s: after another Wi-Fi is %s, %v", test.name, d.settings["WIFI_STATE"], err)
+		}
+		guarded := strings.Contains(d.kept("applied.json"), `"guard"`)
+		if d.close(a); guarded {
+			t.Errorf("%s: the guard still waits", test.name)
 		}
 	}
 }

@@ -29,6 +29,9 @@ func (a *Agent) round(ctx context.Context) (next time.Duration, afterward func()
 	sequence, err := a.sendCheckIn(ctx, &request, &answer)
 	a.pace.reach(err == nil)
 	if err != nil {
+		if full := a.unanswered(ctx, request.BootID, began); full != nil { // it holds back nothing else
+			a.options.Log.WarnContext(ctx, "cannot write down what was rolled back", "error", full)
+		}
 		return 0, nil, a.refused(ctx, err)
 	}
 	a.clockUnverified, a.erasing = false, time.Time{} // a wipe can be taken back

@@ -73,8 +73,8 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // guarded is a wait under the lock-out guard. After a check-in that was answered it ends when
-// the next one tells whether the device is still in touch, else when the guard's time is over:
-// a device that its policy cut off comes back then, and not when it happens to try again.
+// the next one tells whether the device is still in touch, else when the guard's time is over, unless it
+// is over already: a device that its policy cut off comes back then, and not when it happens to try again.
 func (a *Agent) guarded(d time.Duration, answered bool) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,11 +82,13 @@ func (a *Agent) guarded(d time.Duration, answered bool) time.Duration {
 	if g == nil {
 		return d
 	}
-	end := g.Until
+	left := g.Until - a.after(0)
 	if answered {
-		end = g.tells()
+		left = max(0, g.tells()-a.after(0))
+	} else if left <= 0 {
+		return d
 	}
-	return min(d, time.Duration(max(0, end-a.after(0)))*time.Millisecond)
+	return min(d, time.Duration(left)*time.Millisecond)
 }
 
 // wait returns false when ctx has ended.

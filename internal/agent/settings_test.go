@@ -123,7 +123,8 @@ func TestCommandLines_ShowDrift(t *testing.T) {
 }
 
 // A device that its policy may have cut off does not sleep past the moment from which a
-// check-in tells, and past that at which it may take the change back.
+// check-in tells, and past that at which it may take the change back. What fails before a check-in later on
+// is not repeated without a pause.
 func TestGuard_EndsWaits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -133,7 +134,7 @@ func TestGuard_EndsWaits(t *testing.T) {
 	}{
 		{time.Second, 5 * time.Minute, false, time.Second},
 		{15 * time.Minute, 2 * time.Minute, false, 2 * time.Minute},
-		{15 * time.Minute, -time.Minute, false, 0},
+		{15 * time.Minute, -time.Minute, false, 15 * time.Minute},
 		{time.Second, 5 * time.Minute, true, time.Second},
 		{15 * time.Minute, 5 * time.Minute, true, 20 * time.Second},
 		{15 * time.Minute, 4 * time.Minute, true, 0},

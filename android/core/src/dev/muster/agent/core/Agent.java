@@ -276,14 +276,14 @@ public final class Agent implements Closeable {
 
     /**
      * guarded is a wait under the lock-out guard. After a check-in that was answered it ends when the next one tells
-     * whether the device is still in touch, else when the guard's time is over.
+     * whether the device is still in touch, else when the guard's time is over, unless it is over already.
      */
     synchronized long guarded(long wait, boolean answered) {
         Applied.Guard guard = policy.applied.guard;
         if (guard == null) {
             return wait;
         }
-        long end = answered ? Policy.tells(guard) : guard.until;
-        return Math.min(wait, Math.max(0, end - clock.elapsed()));
+        long left = (answered ? Policy.tells(guard) : guard.until) - clock.elapsed();
+        return answered || left > 0 ? Math.min(wait, Math.max(0, left)) : wait;
     }
 }

@@ -88,6 +88,11 @@ final class CheckIn {
             agent.reached = true;
         } catch (IOException e) {
             agent.reached = false;
+            try {
+                agent.policy.unanswered(boot, began);
+            } catch (IOException full) { // it holds back nothing else
+                agent.log.warn("cannot write down what was rolled back", full);
+            }
             throw agent.refused(e);
         }
         agent.offered.clockUnverified = false;
@@ -133,16 +138,16 @@ final class CheckIn {
         }
     }
 
-    /** bare is a check-in that reports nothing. */
-    static Map<String, Object> bare(String version, String boot, Link link) {
-        return Fields.members("agentVersion", version, "bootId", boot, "keyId", link.trust.newestKey());
-    }
-
     /** bare is a check-in that reports only which agent runs: the service forgets what it does not say. */
     static Map<String, Object> bare(Agent agent, String boot) {
         Map<String, Object> request = bare(agent.options.version, boot, agent.link);
         put(request, "build", agent.updates.build());
         return request;
+    }
+
+    /** bare is a check-in that reports nothing. */
+    static Map<String, Object> bare(String version, String boot, Link link) {
+        return Fields.members("agentVersion", version, "bootId", boot, "keyId", link.trust.newestKey());
     }
 
     static void learn(Agent agent, Fields answer) {

@@ -182,22 +182,40 @@ final class Policy {
         return changes ? guard(agent.device.bootId(), before) : null;
     }
 
-    /** restore repairs drift, and takes connectivity back that cut the device off. */
+    /**
+     * restore repairs drift. In an agent that does not run, it takes connectivity back that cut the device off; in one that
+     * runs, the check-in that follows decides that, because the device may have slept since: see unanswered.
+     */
     void restore(String boot) throws IOException {
-        if (applied.guard != null && guardIsOver(boot)) {
-            for (Map.Entry<String, String> e : applied.guard.before.entrySet()) {
-                Settings.apply(agent.device, e.getKey(), e.getValue()); // one that cannot be restored holds back no other
-            }
-            rolledBack(applied.guard.before);
-            applied.guard = null;
-            applied.reported = false;
-            save();
+        if (applied.guard != null && guardIsOver(boot, agent.clock.elapsed()) && !agent.gate.isOpen()) {
+            rollBack();
             return;
         }
-        if (applied.policy.none() || boot.equals(applied.bootId) && within(applied.checkAt, DRIFT_INTERVAL)) {
+        if (applied.policy.none() || boot.equals(applied.bootId) && within(agent.clock.elapsed(), applied.checkAt, DRIFT_INTERVAL)) {
             return;
         }
         repair(boot);
+    }
+
+    /** unanswered takes connectivity back that cut the device off, as a check-in failed that began after the guard's time. */
+    void unanswered(String boot, long began) throws IOException {
+        if (applied.guard == null || !guardIsOver(boot, agent.clock.elapsed())) {
+            return;
+        }
+        agent.hint(); // the next check-in decides, or is to tell the service
+        if (guardIsOver(boot, began)) {
+            rollBack();
+        }
+    }
+
+    private void rollBack() throws IOException {
+        for (Map.Entry<String, String> e : applied.guard.before.entrySet()) {
+            Settings.apply(agent.device, e.getKey(), e.getValue()); // one that cannot be restored holds back no other
+        }
+        rolledBack(applied.guard.before);
+        applied.guard = null;
+        applied.reported = false;
+        save();
     }
 
     /**
@@ -248,18 +266,21 @@ final class Policy {
         return new Applied.Guard(boot, agent.clock.elapsed() + GUARD_TIME, before);
     }
 
-    /** guardIsOver gives a guard its whole time again after a restart of the machine, which sets its clock back. */
-    private boolean guardIsOver(String boot) throws IOException {
+    /**
+     * guardIsOver reports whether a guard's time is over at a moment. It gives a guard its whole time again after a restart
+     * of the machine, which sets its clock back.
+     */
+    private boolean guardIsOver(String boot, long at) throws IOException {
         if (!boot.equals(applied.guard.bootId)) {
             applied.guard = guard(boot, applied.guard.before);
             save();
         }
-        return !within(applied.guard.until, GUARD_TIME);
+        return !within(at, applied.guard.until, GUARD_TIME);
     }
 
-    /** within reports whether a moment is still to come, and is not farther away than it can have been set. */
-    private boolean within(long until, long most) {
-        long left = until - agent.clock.elapsed();
+    /** within reports whether a moment is still to come at another, and is not farther away than it can have been set. */
+    private static boolean within(long at, long until, long most) {
+        long left = until - at;
         return left > 0 && left <= most;
     }
 

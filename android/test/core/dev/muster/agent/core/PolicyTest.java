@@ -2,11 +2,15 @@ package dev.muster.agent.core;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import java.io.IOException;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.Map;
 import org.junit.Test;
 
 /** When the device is compared with its policy, and when connectivity is taken back, whatever its clock says. */
@@ -137,6 +141,63 @@ public final class PolicyTest {
                 assertThrows(ExchangeException.class, agent::once);
             }
             assertEquals("case " + one[0] + " " + one[1], one[0] < 20_000 ? "ENABLED" : "DISABLED", fixture.shows.get("WIFI_STATE"));
+        }
+    }
+
+    /**
+     * A device that slept after the change, or whose process died, asks the service before it takes anything back. A check-in
+     * that fails has it taken back only if it began after the five minutes; one that began before is repeated at once.
+     */
+    @Test
+    public void sleepProvesNothing() throws Exception {
+        int[][] cases = {{15, 0, 0, 0}, {15, 0, 0, 1}, {15, 0, 1, 0}, {15, 0, 1, 1}, {4, 2, 1, 0}}; // until the check-in, its minutes,
+        for (int[] one : cases) { // whether the service is away, and whether the process died
+            Fixture fixture = new Fixture() {
+                @Override
+                public Answer send(String method, String url, Map<String, String> headers, byte[] body, int silence) throws IOException {
+                    elapsed += away ? one[1] * 60_000 : 0;
+                    return super.send(method, url, headers, body, silence);
+                }
+            };
+            fixture.shows.put("WIFI_STATE", "ENABLED");
+            Agent agent = fixture.open();
+            agent.gate.open();
+            agent.policy.converge(new PolicyRef("p1", 1), settings("WIFI_STATE", "DISABLED"));
+            agent.once();
+            if (one[3] == 1) {
+                agent.close();
+                agent = fixture.open();
+                agent.gate.open();
+            }
+            fixture.elapsed += one[0] * 60_000;
+            fixture.away = one[2] == 1;
+            String name = Arrays.toString(one);
+            if (fixture.away) {
+                assertThrows(name, ExchangeException.class, agent::once);
+                long began = System.nanoTime();
+                agent.woken().await(60_000);
+                assertTrue("the next check-in waits", System.nanoTime() - began < 30_000_000_000L);
+            } else {
+                agent.once();
+            }
+            assertEquals(name, fixture.away && one[1] == 0 ? "ENABLED" : "DISABLED", fixture.shows.get("WIFI_STATE"));
+            if (one[1] > 0) {
+                assertThrows(name, ExchangeException.class, agent::once);
+                assertEquals(name, "ENABLED", fixture.shows.get("WIFI_STATE"));
+            }
+            assertNull(name, agent.policy.applied.guard);
+            agent.close();
+        }
+    }
+
+    /** What fails before a check-in, once the guard's time is over, is not repeated without a pause. */
+    @Test
+    public void aGuardThatIsOverEndsNoPause() throws Exception {
+        Fixture fixture = new Fixture();
+        try (Agent agent = fixture.open()) {
+            agent.policy.applied.guard = new Applied.Guard("boot-1", fixture.elapsed - 1, new LinkedHashMap<String, String>());
+            assertEquals(9000, agent.guarded(9000, false));
+            assertEquals(0, agent.guarded(9000, true));
         }
     }
 
