@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,8 +155,10 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 	defer a.mu.Unlock()
 	keepReserve(a.options.Dir)
 	for _, step := range []func(context.Context) error{a.recover, a.eraseAgain, a.takeOffered} {
-		if err := step(ctx); err != nil {
-			return 0, err
+		if err := step(ctx); ctx.Err() != nil {
+			return 0, cmp.Or(err, ctx.Err())
+		} else if err != nil { // a full disk holds back no check-in
+			a.options.Log.WarnContext(ctx, "cannot carry out commands", "error", err)
 		}
 	}
 	var late error // what could not be had of the service; it holds back nothing else
@@ -175,12 +178,11 @@ func (a *Agent) Once(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if started := a.journal.Entries(Started); len(started) > 0 {
-			// The machine is going down, has come up again, or should be erased.
-			next = restartWait
-			if started[0].Command.Type == Erase {
-				next = eraseEvery
-			}
+		started := a.journal.Entries(Started)
+		for _, e := range started { // the machine is going down, has come up again, or should be erased
+			next = min(next, a.looksAgain(e))
+		}
+		if len(started) > 0 {
 			if err := a.recover(ctx); err != nil {
 				return 0, err
 			}

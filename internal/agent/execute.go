@@ -50,12 +50,27 @@ const downTime = time.Minute
 // with the boot id, or the device is to be erased: then nothing else is begun.
 func (a *Agent) goingDown(boot string) bool {
 	for _, e := range a.journal.Entries(Started) {
-		since := a.link.serviceTime().UnixMilli() - e.At
-		if e.Command.Type == Erase || powers(e.Command.Type) && e.BootID == boot && since >= 0 && since < downTime.Milliseconds() {
+		if e.Command.Type == Erase || a.restarts(e, boot) {
 			return true
 		}
 	}
 	return false
+}
+
+func (a *Agent) restarts(e Entry, boot string) bool {
+	since := a.link.serviceTime().UnixMilli() - e.At
+	return powers(e.Command.Type) && e.BootID == boot && since >= 0 && since < downTime.Milliseconds()
+}
+
+// looksAgain is when to look again whether a command that is STARTED has shown its effect.
+func (a *Agent) looksAgain(e Entry) time.Duration {
+	switch {
+	case e.Command.Type == Erase:
+		return eraseEvery
+	case a.restarts(e, e.BootID):
+		return restartWait
+	}
+	return downTime
 }
 
 // recover settles what a crash, or a restart that was ordered, left STARTED.
@@ -69,15 +84,12 @@ func (a *Agent) recover(ctx context.Context) error {
 	if err := a.journal.settle(); err != nil { // it holds back nothing else
 		a.options.Log.WarnContext(ctx, "cannot write down what became of commands", "error", err)
 	}
-	for _, e := range a.journal.Entries(Started) {
-		if err := a.resume(e, boot); err != nil {
+	if err := a.resumeAll(ctx, boot); err != nil {
+		if ctx.Err() != nil {
 			return err
 		}
+		a.options.Log.WarnContext(ctx, "cannot resume commands", "error", err) // it holds back no check-in
 	}
-	if err := a.reportAgain(ctx, boot); err != nil {
-		return err
-	}
-	a.recovered = true
 	if err := a.restore(ctx, boot); err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -87,10 +99,15 @@ func (a *Agent) recover(ctx context.Context) error {
 	return a.execute(ctx, false)
 }
 
-// reportAgain makes the reports again that a process before this one made and may
-// not have delivered: they were in its memory, while the journal says that the
+// resumeAll settles what is STARTED. At the agent's start it makes the reports again that a process before
+// this one made and may not have delivered: they were in its memory, while the journal says that the
 // command is done.
-func (a *Agent) reportAgain(ctx context.Context, boot string) error {
+func (a *Agent) resumeAll(ctx context.Context, boot string) error {
+	for _, e := range a.journal.Entries(Started) {
+		if err := a.resume(e, boot); err != nil {
+			return err
+		}
+	}
 	if a.recovered {
 		return nil
 	}
@@ -101,6 +118,7 @@ func (a *Agent) reportAgain(ctx context.Context, boot string) error {
 			}
 		}
 	}
+	a.recovered = true
 	return nil
 }
 

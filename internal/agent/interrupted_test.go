@@ -207,6 +207,58 @@ func TestInterrupted_ByAFullDisk(t *testing.T) {
 	}
 }
 
+// A device whose disk is full stays in touch, whatever its commands have come to: it says so, and goes on once there is room.
+func TestOnce_FullDiskHoldsBackNoCheckIn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ kind, stage string }{{"LAUNCH_APP", "RECEIVED"}, {"LAUNCH_APP", "STARTED"}, {"STATUS_REPORT", "DONE"},
+		{"LAUNCH_APP", "NEW"}} {
+		w := newCommandWorld(t, vectorKey(t, "device"), test.kind, test.stage, "intime,answers,does")
+		a := (&interrupted{commandWorld: w}).agentFor(w, w)
+		if test.stage == "NEW" {
+			a.Offered(w.commands[0])
+		}
+		a.Fill(errors.New("no space left on device"))
+		_, err := a.Once(t.Context())
+		if !strings.Contains(strings.Join(w.trace, " "), "checkin:") || strings.Contains(strings.Join(w.trace, " "), "do:") {
+			t.Errorf("%v with a full disk: %v, %v", test, w.trace, err)
+		}
+		a.Fill(nil)
+		_, err = a.Once(t.Context())
+		if w.close(a); err != nil || !w.over {
+			t.Errorf("%v when there is room again: %v, %v", test, w.trace, err)
+		}
+	}
+}
+
+// A restart that does not come is looked for every second for a minute, and then every minute; a wipe every thirty seconds.
+func TestOnce_LooksAgain(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind, does string
+		after      time.Duration
+		want       time.Duration
+	}{
+		{"REBOOT", "does", time.Second, time.Second},
+		{"REBOOT", "does", 59 * time.Second, time.Second},
+		{"REBOOT", "does", 61 * time.Second, time.Minute},
+		{"REBOOT", "does", 9 * time.Minute, time.Minute},
+		{"WIPE_COMPANY_DATA", "orders", 9 * time.Minute, 30 * time.Second},
+	} {
+		w := newCommandWorld(t, vectorKey(t, "device"), test.kind, "ACCEPTED", "intime,answers,"+test.does)
+		d := &interrupted{commandWorld: w, end: func() {}}
+		if test.does == "orders" {
+			d.how = agent.ErrOrdered
+		}
+		a := d.agentOf()
+		_, err := a.Once(t.Context())
+		w.now = w.now.Add(test.after)
+		next, err2 := a.Once(t.Context())
+		if w.close(a); next != test.want || errors.Join(err, err2) != nil {
+			t.Errorf("%s after %s: again after %s, want %s: %v, %v", test.kind, test.after, next, test.want, err, err2)
+		}
+	}
+}
+
 // A device whose disk is full when a setting of connectivity is to be set again stays in touch, and does what it is told.
 func TestRestore_FullDiskHoldsBackNoCheckIn(t *testing.T) {
 	t.Parallel()

@@ -16,8 +16,6 @@ public final class Agent implements Closeable {
     private static final int MAX_ROUNDS = 20;
     /** MAX_ONCE is how long the device stays awake for one once, in milliseconds. */
     static final long MAX_ONCE = 3 * 60_000;
-    /** RESTART_WAIT is how soon to look again after a restart was ordered, in milliseconds. */
-    private static final long RESTART_WAIT = 1000;
 
     final Options options;
     final Device device;
@@ -123,17 +121,22 @@ public final class Agent implements Closeable {
     public synchronized long once() throws IOException {
         Disk.keepReserve(options.directory);
         executor.recover();
-        eraser.eraseAgain();
-        offered.take();
+        try {
+            eraser.eraseAgain();
+            offered.take();
+        } catch (IOException full) { // it holds back no check-in, which brings the commands again
+            log.warn("cannot carry out commands", full);
+        }
         IOException deferred = prepare();
         for (int i = 0; i < MAX_ROUNDS; i++) {
             List<Object> sent = ackStates();
             CheckIn.Round round = checkIn.round();
             long next = round.next;
             List<Entry> started = journal.entries(Entry.STARTED);
+            for (Entry e : started) { // the machine is going down, has come up again, or should be erased
+                next = Math.min(next, executor.looksAgain(e));
+            }
             if (!started.isEmpty()) {
-                // The machine is going down, has come up again, or should be erased.
-                next = started.get(0).command.type.equals(Command.WIPE) ? Eraser.RETRY_INTERVAL : RESTART_WAIT;
                 executor.recover();
             }
             List<Object> unsent = ackStates();
@@ -151,7 +154,7 @@ public final class Agent implements Closeable {
                 throw new IOException("the service did not confirm what it was told about commands");
             }
         }
-        return RESTART_WAIT;
+        return Executor.RESTART_WAIT;
     }
 
     /** prepare does what goes before a check-in. It returns the error of a request that failed, to be thrown after the check-in. */

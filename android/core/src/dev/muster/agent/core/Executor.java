@@ -6,6 +6,8 @@ import java.io.IOException;
 final class Executor {
     /** DOWN_TIME is how long after a restart was ordered the machine may take to go down. What is begun in between would be lost. */
     private static final long DOWN_TIME = 60_000;
+    /** RESTART_WAIT is how soon to look again after a restart was ordered, in milliseconds. */
+    static final long RESTART_WAIT = 1000;
     /** MAX_SKEW is how far off a clock may be that the service does not correct. */
     private static final long MAX_SKEW = 10 * 60_000;
 
@@ -22,13 +24,21 @@ final class Executor {
      */
     boolean goingDown(String boot) {
         for (Entry e : agent.journal.entries(Entry.STARTED)) {
-            long since = agent.link.serviceTime() - e.at;
-            if (e.command.type.equals(Command.WIPE)
-                    || e.command.powers() && e.bootId.equals(boot) && since >= 0 && since < DOWN_TIME) {
+            if (e.command.type.equals(Command.WIPE) || restarts(e, boot)) {
                 return true;
             }
         }
         return false;
+    }
+
+    private boolean restarts(Entry e, String boot) {
+        long since = agent.link.serviceTime() - e.at;
+        return e.command.powers() && e.bootId.equals(boot) && since >= 0 && since < DOWN_TIME;
+    }
+
+    /** looksAgain is when to look again, in milliseconds, whether a command that is STARTED has shown its effect. */
+    long looksAgain(Entry e) {
+        return e.command.type.equals(Command.WIPE) ? Eraser.RETRY_INTERVAL : restarts(e, e.bootId) ? RESTART_WAIT : DOWN_TIME;
     }
 
     /**
@@ -42,17 +52,25 @@ final class Executor {
         } catch (IOException full) { // it holds back nothing else
             agent.log.warn("cannot write down what became of commands", full);
         }
-        for (Entry e : agent.journal.entries(Entry.STARTED)) {
-            resume(e, boot);
+        try {
+            for (Entry e : agent.journal.entries(Entry.STARTED)) {
+                resume(e, boot);
+            }
+            reportAgain();
+            recovered = true;
+        } catch (IOException full) { // it holds back no check-in
+            agent.log.warn("cannot resume commands", full);
         }
-        reportAgain();
-        recovered = true;
         try {
             agent.policy.restore(boot);
         } catch (IOException e) { // it holds back nothing else
             agent.log.warn("cannot restore what the policy set", e);
         }
-        execute(false);
+        try {
+            execute(false);
+        } catch (IOException e) { // as above: they are tried again
+            agent.log.warn("cannot carry out commands", e);
+        }
     }
 
     /**

@@ -150,7 +150,7 @@ public final class BreakTest {
         try (Agent agent = fixture.open()) {
             running[0] = agent;
             CheckIn.accept(agent, Collections.singletonList(fixture.order("k1", "c1", "LAUNCH_APP")));
-            assertThrows(IOException.class, agent::once);
+            assertEquals(900_000, agent.once());
             assertEquals(900_000, agent.once());
             assertEquals("told while the disk is full", "[]", agent.acks().toString());
             agent.journal.file.close();
@@ -158,6 +158,63 @@ public final class BreakTest {
             agent.once();
             List<Fields> acks = fixture.checkIns.get(fixture.checkIns.size() - 1).objects("acks");
             assertEquals("DONE", acks.get(0).text("state"));
+        }
+    }
+
+    /** A device whose disk is full stays in touch, whatever its commands have come to, and goes on once there is room. */
+    @Test
+    public void aFullDiskHoldsBackNoCheckIn() throws Exception {
+        for (String stage : new String[] {"RECEIVED", "STARTED", "DONE", "offered"}) {
+            Fixture fixture = new Fixture();
+            Entry e = Entry.received(new Command("d1", "c1", stage.equals("DONE") ? Command.STATUS : Command.LAUNCH, null, fixture.now, 0),
+                    fixture.now);
+            try (Agent before = fixture.open()) {
+                if (!stage.equals("offered")) {
+                    before.journal.write(e);
+                }
+                if (stage.equals("STARTED") || stage.equals("DONE")) {
+                    before.journal.write(e = e.started("boot-1", fixture.now));
+                }
+                if (stage.equals("DONE")) {
+                    before.journal.write(e.done(Entry.DONE, "", fixture.now));
+                }
+            }
+            try (Agent agent = fixture.open(); RandomAccessFile room = agent.journal.file) {
+                agent.journal.file = new RandomAccessFile("/dev/full", "rw");
+                if (stage.equals("offered")) {
+                    agent.offered.add(fixture.order("k1", "c1", Command.LAUNCH));
+                }
+                try {
+                    agent.once();
+                } catch (IOException full) {
+                    assertTrue(stage + ": " + full, full.getMessage().startsWith("cannot write the journal"));
+                }
+                assertEquals(stage + ": " + fixture.log, 1, fixture.checkIns.size());
+                agent.journal.file.close();
+                agent.journal.file = room;
+                agent.offered.add(fixture.order("k1", "c1", Command.LAUNCH)); // the service has it still
+                agent.once();
+                assertTrue(stage, agent.journal.entry("c1").is(Entry.CONFIRMED));
+            }
+        }
+    }
+
+    /** A restart that does not come is looked for every second for a minute, and then every minute; a wipe every 30 seconds. */
+    @Test
+    public void aRestartThatDoesNotComeIsLookedForEveryMinute() throws Exception {
+        long[][] cases = {{1, 1}, {59, 1}, {61, 60}, {540, 60}}; // seconds after it was ordered, and until the next check-in
+        for (long[] one : cases) {
+            Fixture fixture = new Fixture();
+            try (Agent agent = fixture.open()) {
+                Entry e = Entry.received(new Command("d1", "c1", Command.REBOOT, null, fixture.now, 0), fixture.now);
+                agent.journal.write(e.again());
+                agent.once();
+                fixture.now += one[0] * 1000;
+                assertEquals("after " + one[0], one[1] * 1000, agent.once());
+                agent.journal.write(Entry.received(new Command("d1", "c2", Command.WIPE, null, fixture.now, 0), fixture.now).again()
+                        .started("boot-1", fixture.now));
+                assertTrue("beside a wipe", agent.executor.looksAgain(agent.journal.entry("c2")) == Eraser.RETRY_INTERVAL);
+            }
         }
     }
 
