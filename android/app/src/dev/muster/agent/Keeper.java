@@ -69,6 +69,7 @@ final class Keeper implements Runnable, Log {
     private Runner runner;
     private Agent agent;
     private boolean hinted; // the thread does not wait, but looks for what to do
+    private boolean redeeming; // a request to enroll is under way: the service may manage the device already
     private State state = State.WAITING;
     private String trouble = ""; // for the status screen; empty: none
     private long contact; // the service's latest answer, in Unix milliseconds; 0: none since this process began
@@ -139,6 +140,9 @@ final class Keeper implements Runnable, Log {
     synchronized void giveUp() throws IOException {
         if (files.enrolled()) {
             throw new IOException("this device is enrolled: relinquish it in the service");
+        }
+        if (redeeming) {
+            throw new IOException("this device is enrolling: try again in two minutes");
         }
         files.dropCode();
         leave();
@@ -272,9 +276,6 @@ final class Keeper implements Runnable, Log {
 
     /** enroll enrolls with a code; again: the device has an identity. A refusal for good drops the code. */
     private void enroll(Code code, boolean again) throws IOException, InterruptedException {
-        if (state() != State.ASKING) {
-            setState(State.ENROLLING, trouble());
-        }
         Enrollment e = new Enrollment();
         e.server = code.server;
         e.token = code.token;
@@ -287,8 +288,11 @@ final class Keeper implements Runnable, Log {
         e.keys = code.strongBox && keys instanceof KeystoreKeys ? new KeystoreKeys(true) : keys;
         e.transport = transport(code.pins);
         e.clock = CLOCK;
-        try (Awake.Held held = awake.hold(AWAKE)) {
-            Enrollment.Enrolled enrolled = e.enroll();
+        try {
+            Enrollment.Enrolled enrolled = redeem(e);
+            if (enrolled == null) {
+                return;
+            }
             log.info("enrolled", enrolled.deviceId + (code.commandKey.isEmpty() ? ", obeys " + enrolled.key
                     + ", which no code named" : ""));
         } catch (IOException refused) {
@@ -317,6 +321,31 @@ final class Keeper implements Runnable, Log {
         } catch (android.content.pm.PackageManager.NameNotFoundException e) {
             return "";
         }
+    }
+
+    /** redeem enrolls, unless the device was given up since its code was read: then it returns null. */
+    private Enrollment.Enrolled redeem(Enrollment e) throws IOException {
+        synchronized (this) {
+            if (files.code() == null) {
+                return null;
+            }
+            if (state() != State.ASKING) {
+                setState(State.ENROLLING, trouble());
+            }
+            redeeming = true;
+        }
+        try (Awake.Held held = awake.hold(AWAKE)) {
+            return e.enroll();
+        } finally {
+            synchronized (this) {
+                redeeming = false;
+            }
+        }
+    }
+
+    /** keys makes keys in the secure element if strongBox says so. */
+    KeyStore keys(boolean strongBox) {
+        return strongBox && keys instanceof KeystoreKeys ? new KeystoreKeys(true) : keys;
     }
 
     /** transport is HTTP that notes the service's answers. */
@@ -434,6 +463,6 @@ final class Keeper implements Runnable, Log {
     @Override
     public void error(String what, Object about) {
         log.error(what, about);
-        setTrouble(what + ": " + about);
+        setTrouble(what + ": " + (about instanceof IOException ? ((IOException) about).getMessage() : about));
     }
 }
