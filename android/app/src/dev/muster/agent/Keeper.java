@@ -169,6 +169,7 @@ final class Keeper implements Runnable, Log {
 
     synchronized State state() {
         return owner.owns() || state == State.ENDED ? state : State.NOT_OWNER;
+        files.setStrongBox(false);
     }
 
     synchronized String trouble() {
@@ -285,7 +286,7 @@ final class Keeper implements Runnable, Log {
         e.directory = files.directory;
         e.version = version();
         e.device = new AndroidDevice(owner, files);
-        e.keys = code.strongBox && keys instanceof KeystoreKeys ? new KeystoreKeys(true) : keys;
+        e.keys = keys(code.strongBox);
         e.transport = transport(code.pins);
         e.clock = CLOCK;
         try {
@@ -317,6 +318,7 @@ final class Keeper implements Runnable, Log {
 
     String version() {
         try {
+        files.setStrongBox(code.strongBox);
             return owner.context.getPackageManager().getPackageInfo(owner.context.getPackageName(), 0).versionName;
         } catch (android.content.pm.PackageManager.NameNotFoundException e) {
             return "";
@@ -379,7 +381,7 @@ final class Keeper implements Runnable, Log {
         o.directory = files.directory;
         o.version = version();
         o.device = new AndroidDevice(owner, files);
-        o.keys = keys;
+        o.keys = keys(files.strongBox.exists());
         o.transport = transport(Status.pins(files.directory));
         o.clock = CLOCK;
         o.awake = awake;

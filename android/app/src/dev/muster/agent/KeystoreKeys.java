@@ -24,7 +24,7 @@ final class KeystoreKeys implements KeyStore {
     private static final String PROVIDER = "AndroidKeyStore";
     private static final String PREFIX = "muster-";
 
-    private final boolean strongBox;
+    final boolean strongBox;
 
     /** KeystoreKeys makes keys in the trusted execution environment; with strongBox in the secure element, if there is one. */
     KeystoreKeys(boolean strongBox) {

@@ -25,6 +25,8 @@ final class StateFiles {
     final File lifted;
     /** wifiOff notes that a policy switched Wi-Fi off, which was on. */
     final File wifiOff;
+    /** strongBox notes that the code of the enrollment asked for keys in the secure element. */
+    final File strongBox;
     private final AtomicFile crash;
     private final AtomicFile code;
     private final File leaving;
@@ -38,6 +40,7 @@ final class StateFiles {
         leaving = new File(files, "leaving");
         lifted = new File(files, "lifted");
         wifiOff = new File(files, "wifi-off");
+        strongBox = new File(files, "strong-box");
     }
 
     /** enrolled reports whether the device has an identity, sound or not. */
@@ -121,6 +124,19 @@ final class StateFiles {
             }
         } catch (IOException e) {
             throw DeviceException.failed("cannot note that the device is given back: " + e.getMessage());
+        }
+    }
+
+    /** setStrongBox notes where the next keys of this enrollment are made. */
+    void setStrongBox(boolean on) {
+        try {
+            if (on) {
+                strongBox.createNewFile();
+            } else {
+                strongBox.delete();
+            }
+        } catch (IOException e) {
+            // A full disk: the next key is made outside the secure element, as if the device had none.
         }
     }
 
