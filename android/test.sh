@@ -8,7 +8,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")"
-tests=323 # each at three Android versions: add three for every new one; those of the core alone once
+tests=337 # each at three Android versions: add three for every new one; those of the core alone once
 [ -n "${MUSTER_APP_BUILT-}" ] || ./build.sh "$out"
 
 # again builds the app from a copy at another depth, with other modes and another time

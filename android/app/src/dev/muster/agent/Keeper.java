@@ -148,9 +148,15 @@ final class Keeper implements Runnable, Log {
         leave();
     }
 
-    /** leave takes all settings back and ends the ownership. */
+    /** leave takes all settings back, ends the ownership, and deletes what a service that manages the device later must not read. */
     private void leave() throws DeviceException {
-        log.clear(); // a service that manages the device later must not read it
+        log.clear();
+        try {
+            Enrollment.abandon(files.directory, keys);
+        } catch (IOException | RuntimeException e) {
+            log.warn("cannot delete the token and the key", e); // they have no power: the device is not enrolled
+        }
+        files.dropCrash(files.crash());
         if (owner.owns()) {
             Device device = new AndroidDevice(owner, files);
             for (String setting : device.settings()) {
@@ -163,13 +169,13 @@ final class Keeper implements Runnable, Log {
             owner.giveUp();
         }
         files.left();
+        files.setStrongBox(false);
         setState(State.ENDED, "");
-        log.info("gave up the ownership", owner.context.getPackageName());
+        log.clear();
     }
 
     synchronized State state() {
         return owner.owns() || state == State.ENDED ? state : State.NOT_OWNER;
-        files.setStrongBox(false);
     }
 
     synchronized String trouble() {
@@ -312,17 +318,9 @@ final class Keeper implements Runnable, Log {
             throw refused;
         }
         files.left(); // of an earlier enrollment
+        files.setStrongBox(code.strongBox);
         files.dropCode();
         setState(State.ENROLLED, "");
-    }
-
-    String version() {
-        try {
-        files.setStrongBox(code.strongBox);
-            return owner.context.getPackageManager().getPackageInfo(owner.context.getPackageName(), 0).versionName;
-        } catch (android.content.pm.PackageManager.NameNotFoundException e) {
-            return "";
-        }
     }
 
     /** redeem enrolls, unless the device was given up since its code was read: then it returns null. */
@@ -348,6 +346,14 @@ final class Keeper implements Runnable, Log {
     /** keys makes keys in the secure element if strongBox says so. */
     KeyStore keys(boolean strongBox) {
         return strongBox && keys instanceof KeystoreKeys ? new KeystoreKeys(true) : keys;
+    }
+
+    String version() {
+        try {
+            return owner.context.getPackageManager().getPackageInfo(owner.context.getPackageName(), 0).versionName;
+        } catch (android.content.pm.PackageManager.NameNotFoundException e) {
+            return "";
+        }
     }
 
     /** transport is HTTP that notes the service's answers. */

@@ -25,6 +25,7 @@ import java.nio.file.Files;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.concurrent.CountDownLatch;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
@@ -41,7 +42,9 @@ public final class KeeperTest extends Client {
     private volatile String unknown = ""; // the device whose key the service does not know
     private volatile String action = "superseded"; // what its tombstone says
     private volatile String crash = ""; // is saved while the service answers a report with a crash; empty: none
+    private volatile CountDownLatch held = new CountDownLatch(0); // no answer before
     private Keeper keeper;
+    private final Keys keys = new Keys(); // the device's
     private final Keys signer = new Keys(); // the service's
 
     @Before
@@ -56,6 +59,11 @@ public final class KeeperTest extends Client {
                     files.saveCrash(crash);
                     crash = "";
                 }
+                try {
+                    held.await();
+                } catch (InterruptedException ended) {
+                    throw new IOException(ended);
+                }
                 byte[] body = say(e).getBytes(StandardCharsets.UTF_8);
                 e.sendResponseHeaders(refuses(e) ? 410 : stranger(e) ? 401 : status, body.length);
                 e.getResponseBody().write(body);
@@ -63,7 +71,6 @@ public final class KeeperTest extends Client {
             }
         });
         service.start();
-        Keys keys = new Keys();
         keys.create("device-a");
         signer.create("k");
         keeper = new Keeper(app, keys);
@@ -71,6 +78,7 @@ public final class KeeperTest extends Client {
 
     @After
     public void stop() {
+        held.countDown();
         service.stop(0);
     }
 
@@ -370,6 +378,69 @@ public final class KeeperTest extends Client {
             assertTrue(e.getMessage(), e.getMessage().contains("enrolled already"));
         }
         assertNull(files.code());
+    }
+
+    /** The answer to an enrollment makes the device a managed one: until it is there, nothing is given up. */
+    @Test
+    public void aDeviceThatEnrollsIsNotGivenUp() throws Exception {
+        held = new CountDownLatch(1);
+        take(200, enrollment("d9"));
+        for (int i = 0; i < 400 && requests.length() == 0; i++) {
+            Thread.sleep(20);
+        }
+        try {
+            keeper.giveUp();
+            fail("it gave up a device that the service manages");
+        } catch (IOException e) {
+            assertEquals("this device is enrolling: try again in two minutes", e.getMessage());
+            keeper.error("cannot give up the ownership", e); // as the button does
+            assertEquals("cannot give up the ownership: " + e.getMessage(), keeper.trouble());
+        }
+        assertTrue(fake.owner);
+        held.countDown();
+        reach(Keeper.State.ENROLLED);
+        assertEquals("d9", id());
+    }
+
+    /** A service that refused the code for a time holds nothing back. What is there of the enrollment goes with the ownership. */
+    @Test
+    public void nothingIsLeftOfADeviceThatWasGivenUp() throws Exception {
+        take(503, "{}");
+        await("refused the enrollment", false);
+        files.saveCrash("the thread main: java.lang.Error");
+        assertTrue(new File(files.directory, "enrolling.json").exists());
+        keeper.giveUp();
+        assertFalse(fake.owner);
+        assertNull(files.code());
+        assertEquals("", String.join(" ", files.directory.list()));
+        assertNull(keys.key("device-a"));
+        assertEquals("", files.crash());
+        Thread.sleep(200); // what the agent's thread logs
+        assertFalse(files.log.exists());
+    }
+
+    /** The keys that follow are made where the first one was, until another code says otherwise. */
+    @Test
+    public void theSecureElementKeepsTheKeys() throws Exception {
+        status = 200;
+        answer = enrollment("d9");
+        keeper.take(code(address()).replace("\"dev.muster.agent.ENROLLMENT_TOKEN", "\"dev.muster.agent.STRONG_BOX\":\"true\","
+                + "\"dev.muster.agent.ENROLLMENT_TOKEN"));
+        reach(Keeper.State.ENROLLED);
+        assertTrue(files.strongBox.exists());
+        Keeper android = new Keeper(app);
+        assertTrue(((KeystoreKeys) android.keys(true)).strongBox);
+        assertFalse(((KeystoreKeys) android.keys(false)).strongBox);
+        former = "d9";
+        keeper.hint();
+        reach(Keeper.State.SUPERSEDED);
+        former = "";
+        take(200, enrollment("d10"));
+        for (int i = 0; i < 400 && files.code() != null; i++) {
+            Thread.sleep(20);
+        }
+        assertEquals("d10", id());
+        assertFalse(files.strongBox.exists());
     }
 
     @Test

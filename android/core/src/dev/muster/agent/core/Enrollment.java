@@ -412,6 +412,12 @@ public final class Enrollment {
         return name.equals(KEY) ? OTHER_KEY : KEY;
     }
 
+    /** abandon deletes what an enrollment that did not succeed has left: the token and the key. */
+    public static void abandon(File directory, KeyStore keys) throws IOException {
+        new Store(directory).destroy();
+        forgetKeys(keys);
+    }
+
     static void forgetKeys(KeyStore keys) throws IOException {
         try {
             keys.delete(KEY);
