@@ -133,10 +133,10 @@ func (l *Server) Sweep(ctx context.Context) (err error) {
 }
 
 // looks returns the time at which this replica looks. Where it did not look for long, it was
-// suspended, with its machine or alone: it listens again from now on.
+// suspended, with its machine or alone, or the clock was ahead: it listens again from now on.
 func (l *Server) looks() time.Time {
 	now := l.Now().Round(0) // without the monotonic clock, which stands still with a machine
-	if !l.looked.IsZero() && now.Sub(l.looked) > suspendedAfter {
+	if !l.looked.IsZero() && now.Sub(l.looked) > suspendedAfter || l.Since.After(now) {
 		l.Since = now
 	}
 	l.looked = now

@@ -194,6 +194,29 @@ func TestWipe_AnswerToAcceptedIsLost(t *testing.T) {
 // A service that was suspended heard no device in that time: it listens for as long as one that was
 // started before silence means that a device was erased.
 func TestWipe_ServiceWasSuspended(t *testing.T) {
+	const suspended = 20 * time.Minute
+	endsWhenSilent(t, suspended, func(w *world) { w.sweep(0) })
+}
+
+// After the clock was ahead, when the service started or for a moment later, it listens from the next time that it looks.
+func TestWipe_ClockWasAhead(t *testing.T) {
+	t.Parallel()
+	const ahead = 300 * 24 * time.Hour
+	t.Run("at the start", func(t *testing.T) {
+		endsWhenSilent(t, 0, func(w *world) { w.link.Since = time.Now().Add(ahead) })
+	})
+	t.Run("later", func(t *testing.T) {
+		endsWhenSilent(t, agentserver.SweepEvery, func(w *world) {
+			w.sweep(0)
+			w.sweep(ahead)
+		})
+	})
+}
+
+// endsWhenSilent has a device erase itself, then does something, and wants the wipe to end after the silence that means an
+// erase, which begins at a time.
+func endsWhenSilent(t *testing.T, begins time.Duration, do func(w *world)) {
+	t.Helper()
 	w := newWorld(t)
 	p := w.enroll(protocol.Ed25519)
 	p.mustCheckIn()
@@ -204,15 +227,14 @@ func TestWipe_ServiceWasSuspended(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const suspended = 20 * time.Minute
-	w.sweep(0)
-	for later := suspended; later < suspended+15*time.Minute; later += agentserver.SweepEvery {
+	do(w)
+	for later := begins; later < begins+15*time.Minute; later += agentserver.SweepEvery {
 		w.sweep(later)
 		if c := p.latest(); c.State != command.Sent {
-			t.Fatalf("%s after the end of the pause: %s %q", later-suspended, c.State, c.Outcome)
+			t.Fatalf("after %s of silence: %s %q", later-begins, c.State, c.Outcome)
 		}
 	}
-	w.sweep(suspended + 15*time.Minute + agentserver.SweepEvery)
+	w.sweep(begins + 15*time.Minute + agentserver.SweepEvery)
 	if c := p.latest(); c.State != command.Succeeded || p.asset().Status != asset.Deleted {
 		t.Errorf("after the silence: %s %q, asset %s", c.State, c.Outcome, p.asset().Status)
 	}
