@@ -96,8 +96,7 @@ func (m Member) lost(r Rollout, now time.Time) bool {
 	if r.WatchedFrom.After(since) {
 		since = r.WatchedFrom
 	}
-	gone := since.Add(silence)
-	return m.Daily && !now.Before(gone) && gone.After(r.ResumedAt) && m.SeenAt.Before(m.BeganAt.Add(dueTo))
+	return m.Daily && !now.Before(since.Add(silence)) && m.SeenAt.Add(silence).After(r.ResumedAt) && m.SeenAt.Before(m.BeganAt.Add(dueTo))
 }
 
 // next is the ring after one that ends with so many percent; 0: it was the last.

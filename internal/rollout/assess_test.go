@@ -120,9 +120,14 @@ func TestPause_CountsTheLost(t *testing.T) {
 		"long after it was in touch": {devices: 100, lost: 9, change: func(m *rollout.Member) {
 			m.BeganAt = start.Add(-10 * 24 * time.Hour)
 		}},
-		"lost before the operator goes on": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
-			r.ResumedAt = start.Add(29 * time.Hour)
+		"lost before the operator goes on": {devices: 100, lost: 9, change: func(m *rollout.Member) {
+			m.BeganAt, m.SeenAt = start.Add(-20*time.Hour), start.Add(-20*time.Hour)
+		}, adjust: func(r *rollout.Rollout) {
+			r.ResumedAt, r.WatchedFrom = start.Add(5*time.Hour), start.Add(5*time.Hour)
 		}},
+		"silent when the operator goes on, and a day later": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
+			r.ResumedAt, r.WatchedFrom = start.Add(5*time.Hour), start.Add(5*time.Hour)
+		}, paused: true},
 		"no replica has looked": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
 			r.WatchedAt = now.Add(-2 * time.Hour)
 		}},
