@@ -82,9 +82,10 @@ func (db *DB) Contact(ctx context.Context, id string, key protocol.PublicKey, se
 	return maybe(d, err)
 }
 
-// contactStatement takes a sequence number and returns the device as it then is.
+// contactStatement takes a sequence number and returns the device as it then is. A time since which it was in touch every day
+// that is after its last contact was noted while the clock was ahead.
 const contactStatement = `UPDATE agent_devices SET last_sequence = ?, seen_at = ?,
-		daily_since = CASE WHEN seen_at < ? THEN ? ELSE daily_since END
+		daily_since = CASE WHEN seen_at < ? THEN ? WHEN daily_since > seen_at THEN seen_at ELSE daily_since END
 	WHERE agent_devices.id = ? AND agent_devices.last_sequence < ? AND agent_devices.key_spki = ? AND agent_devices.key_alg = ?
 		AND agent_devices.state <> '` + string(agentdevice.Deleted) + `'
 	RETURNING ` + agentColumns

@@ -3,6 +3,7 @@ package database_test
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/rollout"
 	"github.com/musterhq/muster/internal/signature"
 )
 
@@ -536,5 +538,31 @@ func TestAgedBy_FollowsTheClock(t *testing.T) {
 			aged()
 		}
 		equal(f, "after a night", aged(), 0)
+
+// A device was in touch every day again a week after a clock that was ahead, so that a rollout notices its silence.
+func TestContact_DailyAfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := &f.agents(1)[0]
+		f.clock.Advance(time.Hour)
+		f.ahead(func() { f.contact(d) })
+		daily := func(version string, code int64) (is bool) {
+			f.release(version, code, 10)
+			_, err := f.db.BeginRollout(f.Context(), version, 100)
+			f.ok(err)
+			f.ok(rollout.Watcher{Store: f.db, Now: f.clock.Now, Log: slog.New(slog.DiscardHandler)}.Watch(f.Context()))
+			equal(f, "began", f.checkIn(f.db, d), true)
+			f.ok(f.db.Members(f.Context(), version, func(m rollout.Member) { is = m.Daily }))
+			return is
+		}
+		days := func(n int) {
+			for range 2 * n {
+				f.contact(d)
+				f.clock.Advance(12 * time.Hour)
+			}
+		}
+		days(6)
+		equal(f, "after six days", daily("2.0", 2), false)
+		days(2)
+		equal(f, "after eight days", daily("3.0", 3), true)
 	})
 }

@@ -52,9 +52,7 @@ type Progress struct {
 
 // Assess looks at all devices of a version with the release's code.
 func Assess(r Rollout, code int64, members []Member, now time.Time) Progress {
-	if now.Sub(r.WatchedAt) > blind {
-		r.WatchedFrom = now
-	}
+	r = r.watched(now)
 	p := Progress{nextRing: next(r.Ring, r.Goal)}
 	var places []int64
 	for _, m := range members {
@@ -83,14 +81,26 @@ func Assess(r Rollout, code int64, members []Member, now time.Time) Progress {
 	return p
 }
 
+// watched is the rollout with the time since when the service has looked: now, after a break or a clock that was ahead.
+// The operator let it go on before.
+func (r Rollout) watched(now time.Time) Rollout {
+	if now.Sub(r.WatchedAt) > blind || r.WatchedFrom.After(now) {
+		r.WatchedFrom = now
+	}
+	if r.ResumedAt.After(r.WatchedFrom) {
+		r.ResumedAt = r.WatchedFrom
+	}
+	return r
+}
+
 // lost reports whether a device has begun and is silent, or went back. What was lost
-// before the operator let the rollout go on does not count again.
+// before the operator let the rollout go on does not count again, and what went back while the clock was ahead counted then.
 func (m Member) lost(r Rollout, now time.Time) bool {
 	if m.BeganAt.IsZero() {
 		return false
 	}
 	if m.Outcome == WentBack {
-		return m.EndedAt.After(r.ResumedAt)
+		return m.EndedAt.After(r.ResumedAt) && m.EndedAt.Before(now.Add(blind))
 	}
 	since := m.SeenAt
 	if r.WatchedFrom.After(since) {
@@ -132,10 +142,7 @@ func (p Progress) Bad() bool { return len(p.Lost) >= minLost && len(p.Lost)*50 >
 
 // Next is the rollout as it should be now.
 func (r Rollout) Next(p Progress, now time.Time) Rollout {
-	n := r
-	if now.Sub(r.WatchedAt) > blind {
-		n.WatchedFrom = now
-	}
+	n := r.watched(now)
 	n.WatchedAt = now
 	switch {
 	case !r.State.Offers():

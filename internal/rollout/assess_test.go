@@ -94,7 +94,7 @@ func TestRings_NeedMostOfTheRing(t *testing.T) {
 // day do, or 2 % of those that began.
 func TestPause_CountsTheLost(t *testing.T) {
 	t.Parallel()
-	now := start.Add(30 * time.Hour)
+	now, ahead := start.Add(30*time.Hour), start.Add(300*24*time.Hour)
 	for name, test := range map[string]struct {
 		devices, lost int
 		change        func(m *rollout.Member)
@@ -128,6 +128,14 @@ func TestPause_CountsTheLost(t *testing.T) {
 		"silent when the operator goes on, and a day later": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
 			r.ResumedAt, r.WatchedFrom = start.Add(5*time.Hour), start.Add(5*time.Hour)
 		}, paused: true},
+		"silent after the clock was ahead": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
+			r.ResumedAt, r.WatchedFrom, r.WatchedAt = ahead, ahead, ahead
+			looked, _ := move(*r, nil, start.Add(2*time.Hour)) // when it was right again
+			r.WatchedFrom = looked.WatchedFrom
+		}, paused: true},
+		"went back, before the operator goes on, while the clock was ahead": {devices: 100, lost: 9, change: func(m *rollout.Member) {
+			m.SeenAt, m.Outcome, m.EndedAt = now, rollout.WentBack, ahead
+		}},
 		"no replica has looked": {devices: 100, lost: 9, adjust: func(r *rollout.Rollout) {
 			r.WatchedAt = now.Add(-2 * time.Hour)
 		}},
