@@ -28,7 +28,9 @@ import (
 const jump = 300 * 24 * time.Hour
 
 // ahead does something while the clock is ahead.
-func (f *fixture) ahead(do func()) {
+func (f *fixture) ahead(do func()) { f.aheadBy(jump, do) }
+
+func (f *fixture) aheadBy(jump time.Duration, do func()) {
 	f.clock.Advance(jump)
 	do()
 	f.clock.Advance(-jump)
@@ -288,6 +290,37 @@ func TestSweep_AfterAClockThatWasAhead(t *testing.T) {
 		equal(h, "a lease by the right clock", lease("later", "b"), false)
 		equal(h, "mail", h.recipient(ada).NextAt.After(h.clock.Now()), false)
 		equal(h, "mail by the right clock", h.recipient(ben).NextAt.Equal(next), true)
+		h.enroll("d2", "")
+		h.serve(h.runner)
+		equal(h, "calls", len(to.all()), 2)
+	})
+}
+
+// What was set while the clock was ahead by minutes does not wait for them.
+func TestSweep_AfterAClockThatWasAheadByMinutes(t *testing.T) {
+	withWebhooks(t, func(h *hooks) {
+		to, d := newReceiver(h.T), h.deviceFor("SN-1")
+		h.number()
+		h.create(to, "device.enrolled")
+		lease := func(holder string) bool {
+			held, err := h.db.Lease(h.Context(), "l", holder, 27*time.Minute)
+			h.ok(err)
+			return held
+		}
+		h.aheadBy(50*time.Minute, func() {
+			equal(h, "the quota", h.spend("p", 0, true), true)
+			h.ok(h.db.PauseQueries(h.Context(), "p", h.clock.Now().Add(time.Minute)))
+			equal(h, "a lease", lease("a"), true)
+			h.enroll("d1", "")
+			h.serve(h.runner)
+			h.deliver(d, command.Reboot, time.Time{})
+		})
+		h.ok(h.db.Sweep(h.Context()))
+		h.clock.Advance(2 * time.Minute)
+		equal(h, "the quota", h.spend("p", 0, true), true)
+		equal(h, "the lease", lease("b"), true)
+		got, _ := h.visit(h.db, d, 1)
+		equal(h, "commands that are offered", len(got.Offered), 1)
 		h.enroll("d2", "")
 		h.serve(h.runner)
 		equal(h, "calls", len(to.all()), 2)

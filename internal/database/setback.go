@@ -15,7 +15,7 @@ type pause struct {
 	longest       time.Duration
 }
 
-// retry is longer than the time to any next try, and than any lease.
+// retry is the longest time to a next try.
 const retry = time.Hour
 
 // pauses are those that a clock that was ahead makes longer. Tables that may have many rows have an index of the column.
@@ -28,15 +28,15 @@ func pauses() []pause {
 		{"oauth_connections", "last_used_at", 0},
 		{"oauth_grants", "last_used_at", 0},
 		{"retentions", "next_at", company.RetentionNotice},
-		{"leases", "expires_at", retry},
-		{"platform_quotas", "paused_until", retry},
-		{"push_retries", "next_at", retry},
+		{"leases", "expires_at", 30 * time.Minute},
+		{"platform_quotas", "paused_until", time.Minute},
+		{"push_retries", "next_at", 10 * time.Minute},
 		{"command_polls", "next_at", retry},
-		{"command_cancels", "tried_at", retry},
-		{"proposals", "look_at", retry},
-		{"enrollment_codes", "drop_at", retry},
+		{"command_cancels", "tried_at", 0},
+		{"proposals", "look_at", 3 * time.Minute},
+		{"enrollment_codes", "drop_at", time.Minute},
 		{"webhooks", "moved_at", 0},
-		{"webhooks", "claim_until", retry},
+		{"webhooks", "claim_until", time.Minute},
 		{"webhooks", "next_at", retry},
 		{"webhook_held", "next_at", retry},
 		{"mail_users", "next_at", retry},
@@ -61,7 +61,7 @@ func (db *DB) endPauses(ctx context.Context) error {
 		latest(now), millis(now), latest(now), millis(now), latest(now), latest(now)); err != nil {
 		return err
 	}
-	return db.expireAhead(ctx, latest(now), latest(now.Add(retry)))
+	return db.expireAhead(ctx, latest(now), latest(now.Add(time.Minute)))
 }
 
 // endRights ends sessions, steps, codes and access tokens, and calls and changes to decide about, that began while the clock
@@ -80,8 +80,8 @@ func (db *DB) endRights(ctx context.Context) error {
 		{`DELETE FROM signin_steps WHERE expires_at > ? AND kind IN (?, ?, ?, ?, ?, ?)`, []any{pending, string(account.SecondFactor),
 			string(account.AddPasskey), string(account.ProvePasskey), string(account.SignDocument), string(account.ComputerCode),
 			string(account.LinkingIdentity)}},
-		{`DELETE FROM oauth_codes WHERE expires_at > ?`, []any{pending}},                                 // they last a minute
-		{`DELETE FROM oauth_tokens WHERE NOT refresh AND expires_at > ?`, []any{latest(now.Add(retry))}}, // they last 15 minutes
+		{`DELETE FROM oauth_codes WHERE expires_at > ?`, []any{latest(now.Add(time.Minute))}},
+		{`DELETE FROM oauth_tokens WHERE NOT refresh AND expires_at > ?`, []any{latest(now.Add(15 * time.Minute))}},
 		{`UPDATE authorizations SET created_at = ? WHERE state = 'WAITING' AND created_at > ?`, []any{over, latest(now)}},
 		{`UPDATE authorizations SET decided_at = ? WHERE state = 'APPROVED' AND decided_at > ? AND created_at > ?`,
 			[]any{over, latest(now), latest(now.Add(-approval.WaitFor))}},
