@@ -162,11 +162,14 @@ func (db *DB) DeviceNames(ctx context.Context, companyID string) (map[string]tim
 }
 
 // MarkInactive makes up to limit devices INACTIVE that were neither synchronized nor seen since silentSince.
-// It returns how many. A contact that was noted while the clock was ahead counts as one of now.
+// It returns how many. A contact that was noted while the clock was ahead counts as one of now, once a device was in touch within
+// the hour: without one, it may be this clock that is behind.
 func (db *DB) MarkInactive(ctx context.Context, companyID string, silentSince time.Time, limit int) (int, error) {
 	now := db.now()
-	if err := db.exec(ctx, `UPDATE asset_contacts SET at = ?
-		WHERE company_id = ? AND status IN ('ACTIVE', 'SYNCHRONIZING') AND at > ?`, millis(now), companyID, latest(now)); err != nil {
+	const live = ` company_id = ? AND status IN ('ACTIVE', 'SYNCHRONIZING') AND at `
+	if err := db.exec(ctx, `UPDATE asset_contacts SET at = ? WHERE`+live+`> ?
+			AND EXISTS (SELECT 1 FROM asset_contacts WHERE`+live+`BETWEEN ? AND ?)`, millis(now), companyID, latest(now),
+		companyID, millis(now.Add(-time.Hour)), latest(now)); err != nil {
 		return 0, err
 	}
 	return written(ctx, db, func(ctx context.Context, t *tx) (marked int, err error) {
