@@ -221,6 +221,9 @@ func textClause(f Change) (clause, bool) {
 	case "name":
 		return does("renamed", "rename", "the company from").name(f.Before).words(" to").name(f.After), true
 	case "agentRollout":
+		if f.Before != "" {
+			return does("paused", "pause", "the rollout of the agent's version").name(f.Before), true
+		}
 		if f.After == "" {
 			return does("paused", "pause", "the rollouts of the agent to all companies"), true
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/job"
-	"github.com/musterhq/muster/internal/rollout"
 )
 
 // restored is why a job is paused that ran in a database that was restored or copied.
@@ -52,7 +51,8 @@ func (db *DB) holdUp(ctx context.Context, t *tx) error {
 	t.do(ctx, `DELETE FROM mail_told WHERE item_id IN (SELECT id FROM authorizations WHERE state = 'APPROVED')`)
 	t.do(ctx, `UPDATE authorizations SET state = 'WAITING', decided_at = 0, decided_by = '', decided_by_name = '', passkey_id = '',
 		signed_id = '' WHERE created_at > 0 AND state = 'APPROVED'`)
-	t.do(ctx, pauseRollouts, string(rollout.Paused), restoredRollout)
+	_, err := db.pauseRollouts(ctx, t, restoredRollout)
+	t.check(err)
 	t.do(ctx, `UPDATE proposals SET expires_at = ? WHERE status = 'PENDING' AND expiry_told = 0 AND expires_at > ?`,
 		millis(db.now()), millis(db.now()))
 	return db.renewPolicies(ctx, t)

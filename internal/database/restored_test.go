@@ -265,7 +265,9 @@ func TestBeginHistory_PausesRollouts(t *testing.T) {
 			UPDATE agent_rollouts SET state = 'DONE' WHERE version = '3.0';
 			UPDATE agent_rollouts SET state = 'PAUSED', reason = 'by the operator' WHERE version = '2.0';
 			DELETE FROM event_history`)
+		f.clock.Advance(time.Second)
 		f.ok(f.db.BeginHistory(f.Context()))
+		equal(f, "recorded", f.companyChanges(f.company.ID)[0], "Muster paused the rollouts of the agent to all companies")
 		const why = "the database was restored or copied: the rollout may have been paused or ended since"
 		for version, reason := range map[string]string{"2.0": rollout.ByOperator, "3.0": why, "4.0": why} {
 			r := f.rollout(version)

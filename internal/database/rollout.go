@@ -142,7 +142,7 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 			r.State = rollout.Running
 		}
 		r.Reason, r.Goal, r.WatchedFrom, r.WatchedAt = "", goal, now, now
-		t.check(db.recordRollout(ctx, t, fmt.Sprintf("%s to %d percent", version, goal)))
+		t.check(db.recordRollout(ctx, t, "", fmt.Sprintf("%s to %d percent", version, goal)))
 		return r, t.Exec(ctx,
 			`INSERT INTO agent_rollouts (version, state, reason, goal, ring, upto, began_at, ring_at, resumed_at, watched_from, watched_at)
 			VALUES (`+marks(11)+
@@ -153,28 +153,29 @@ func (db *DB) BeginRollout(ctx context.Context, version string, goal int) (rollo
 	})
 }
 
-// pauseRollouts pauses what offers its version, for a reason.
-const pauseRollouts = `UPDATE agent_rollouts SET state = ?, reason = ? WHERE state IN ('RUNNING', 'DONE')`
-
 // PauseRollouts implements rollout.Store.
 func (db *DB) PauseRollouts(ctx context.Context) (int, error) {
-	return written(ctx, db, func(ctx context.Context, t *tx) (int, error) {
-		n := t.count(ctx, pauseRollouts, string(rollout.Paused), rollout.ByOperator)
-		if n == 0 {
-			return 0, nil
-		}
-		return int(n), db.recordRollout(ctx, t, "")
-	})
+	return written(ctx, db, func(ctx context.Context, t *tx) (int, error) { return db.pauseRollouts(ctx, t, rollout.ByOperator) })
 }
 
-// recordRollout records in the log of each company with agents that a rollout began, or, empty, that all were paused.
-func (db *DB) recordRollout(ctx context.Context, t *tx, begun string) error {
+// pauseRollouts pauses all that offer their version, for a reason, and returns how many.
+func (db *DB) pauseRollouts(ctx context.Context, t *tx, reason string) (int, error) {
+	n := t.count(ctx, `UPDATE agent_rollouts SET state = ?, reason = ? WHERE state IN ('RUNNING', 'DONE')`, string(rollout.Paused), reason)
+	if n == 0 {
+		return 0, nil
+	}
+	return int(n), db.recordRollout(ctx, t, "", "")
+}
+
+// recordRollout records in the log of each company with agents that a rollout began, that one was paused, or, both empty, that
+// all were.
+func (db *DB) recordRollout(ctx context.Context, t *tx, paused, begun string) error {
 	companies, err := listCompanies(ctx, t)
 	t.check(err)
 	for _, c := range companies {
 		if t.holds(ctx, `SELECT id FROM agent_devices WHERE company_id = ? AND state = '`+string(agentdevice.Active)+
 			`' AND role = 'manager' LIMIT 1`, c.ID) {
-			t.check(db.recordOf(ctx, t, c, activity.CompanyChanged, activity.Change{Field: "agentRollout", After: begun}))
+			t.check(db.recordOf(ctx, t, c, activity.CompanyChanged, activity.Change{Field: "agentRollout", Before: paused, After: begun}))
 		}
 	}
 	return nil
@@ -182,12 +183,17 @@ func (db *DB) recordRollout(ctx context.Context, t *tx, begun string) error {
 
 // MoveRollout implements rollout.Store.
 func (db *DB) MoveRollout(ctx context.Context, was, is rollout.Rollout) (bool, error) {
-	n, err := db.execCount(ctx,
-		`UPDATE agent_rollouts SET state = ?, reason = ?, ring = ?, upto = ?, ring_at = ?, watched_from = ?, watched_at = ?
-		WHERE version = ? AND state = ? AND goal = ? AND ring = ? AND watched_at = ? AND resumed_at = ?`,
-		string(is.State), is.Reason, int64(is.Ring), is.Upto, millis(is.RingAt), millis(is.WatchedFrom), millis(is.WatchedAt),
-		was.Version, string(was.State), int64(was.Goal), int64(was.Ring), millis(was.WatchedAt), millis(was.ResumedAt))
-	return n == 1, err
+	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
+		n := t.count(ctx,
+			`UPDATE agent_rollouts SET state = ?, reason = ?, ring = ?, upto = ?, ring_at = ?, watched_from = ?, watched_at = ?
+			WHERE version = ? AND state = ? AND goal = ? AND ring = ? AND watched_at = ? AND resumed_at = ?`,
+			string(is.State), is.Reason, int64(is.Ring), is.Upto, millis(is.RingAt), millis(is.WatchedFrom), millis(is.WatchedAt),
+			was.Version, string(was.State), int64(was.Goal), int64(was.Ring), millis(was.WatchedAt), millis(was.ResumedAt))
+		if n == 0 || is.State == was.State || is.State != rollout.Paused {
+			return n == 1, nil
+		}
+		return true, db.recordRollout(ctx, t, is.Version, "")
+	})
 }
 
 // memberPage is how many devices one statement reads.

@@ -295,8 +295,8 @@ func TestRollout_Pauses(t *testing.T) {
 	})
 }
 
-// The log of each company that has agents names the rollouts that the operator begins and pauses; one that changes nothing
-// is in none.
+// The log of each company that has agents names the rollouts that the operator begins and pauses, and that pause by
+// themselves; what changes nothing is in none.
 func TestRollout_IsRecorded(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		f.agents(1)
@@ -310,21 +310,37 @@ func TestRollout_IsRecorded(t *testing.T) {
 			_, err = f.db.PauseRollouts(ctx)
 			f.ok(err)
 		}
-		says := func(companyID string) (all []string) {
-			entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: companyID, Area: "company"}, activity.Cursor{}, 10)
+		f.clock.Advance(time.Second)
+		_, err = f.db.BeginRollout(ctx, "2.0", 0)
+		f.ok(err)
+		f.clock.Advance(time.Second)
+		for _, state := range []rollout.State{rollout.Running, rollout.Paused, rollout.Paused} {
+			was := f.rollout("2.0")
+			is := was
+			is.State, is.WatchedAt = state, f.clock.Now()
+			moved, err := f.db.MoveRollout(f.Context(), was, is)
 			f.ok(err)
-			for _, e := range entries {
-				if e.Action == activity.CompanyChanged {
-					s := e.Tell(func(string) (past, base, noun string) { return "", "", "" })
-					all = append(all, s.Who.Name+" "+s.String())
-				}
-			}
-			return all
+			equal(f, "moved", moved, true)
 		}
-		equal(f, "with agents", says(f.company.ID), []string{
+		equal(f, "with agents", f.companyChanges(f.company.ID), []string{
+			"Muster paused the rollout of the agent's version 2.0", "root began the rollout of the agent's version 2.0 to 10 percent",
 			"root paused the rollouts of the agent to all companies", "root began the rollout of the agent's version 2.0 to 10 percent"})
-		equal(f, "without agents", len(says(without.ID)), 0)
+		equal(f, "without agents", len(f.companyChanges(without.ID)), 0)
 	})
+}
+
+// companyChanges are the changes of a company in its activity log, in words, the newest first.
+func (f *fixture) companyChanges(companyID string) (all []string) {
+	f.Helper()
+	entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: companyID, Area: "company"}, activity.Cursor{}, 10)
+	f.ok(err)
+	for _, e := range entries {
+		if e.Action == activity.CompanyChanged {
+			s := e.Tell(func(string) (past, base, noun string) { return "", "", "" })
+			all = append(all, s.Who.Name+" "+s.String())
+		}
+	}
+	return all
 }
 
 // What a device says is kept once, and what was installed stays so.
