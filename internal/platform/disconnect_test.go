@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/provisioning"
 )
 
@@ -185,6 +186,20 @@ func TestNotifications_OfAnotherInstallation(t *testing.T) {
 		}
 		b.equal("left over", b.backlog(), 0)
 	})
+}
+
+// Another installation's enterprise is noted once a minute, also after a clock that was ahead.
+func TestStrangers_AfterAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	now, noted := time.Now(), platform.Strangers{}
+	for _, step := range []struct {
+		at  time.Duration
+		due bool
+	}{{0, true}, {30 * time.Second, false}, {time.Hour, true}, {time.Minute, true}, {90 * time.Second, false}} {
+		if due := noted.Note("e", now.Add(step.at)); due != step.due {
+			t.Errorf("at %s: to be noted %v, want %v", step.at, due, step.due)
+		}
+	}
 }
 
 // Enterprises are listed once in the time that the schedule says, also by a single replica.

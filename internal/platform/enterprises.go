@@ -118,7 +118,7 @@ func (s *strangers) note(enterprise string, now time.Time) (first, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.noted[enterprise]
-	if known && now.Sub(last) < time.Minute || !known && len(s.noted) >= maxStrangers {
+	if known && now.Sub(last).Abs() < time.Minute || !known && len(s.noted) >= maxStrangers {
 		return false, false
 	}
 	if s.noted == nil {

@@ -1,6 +1,19 @@
 package platform
 
-import "google.golang.org/api/pubsub/v1"
+import (
+	"time"
+
+	"google.golang.org/api/pubsub/v1"
+)
+
+// Strangers are the enterprises of other installations that were noted.
+type Strangers struct{ strangers }
+
+// Note reports whether an enterprise is to be noted at a time.
+func (s *Strangers) Note(enterprise string, now time.Time) bool {
+	_, due := s.note(enterprise, now)
+	return due
+}
 
 // ReadNotification decodes a message and everything that is made of the device
 // in it.
