@@ -3,8 +3,11 @@ package database
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
@@ -156,11 +159,13 @@ func activityWhere(f activity.Filter) (string, []any) {
 		and("e.action IN ("+marks(len(f.Actions))+")", anys(f.Actions)...)
 	}
 	words := strings.Fields(strings.ToLower(f.Text))
-	for _, word := range words[:min(len(words), maxTextWords)] {
-		pattern := "%" + escapeLike(word) + "%"
-		and(`(LOWER(e.actor_name) LIKE ? ESCAPE '\' OR LOWER(e.target_name) LIKE ? ESCAPE '\' OR e.target_name = '' AND
+	words = words[:min(len(words), maxTextWords)]
+	begin, end, letters := hasWord(strings.Join(words, ""))
+	for _, word := range words {
+		args := append(slices.Clip(letters), "%"+escapeLike(word)+"%")
+		and(`(`+begin+`e.actor_name`+end+` OR `+begin+`e.target_name`+end+` OR e.target_name = '' AND
 			e.target_kind = 'ASSET' AND EXISTS (SELECT 1 FROM assets s WHERE s.id = e.target_id AND s.company_id = e.company_id
-				AND LOWER(s.identification) LIKE ? ESCAPE '\'))`, pattern, pattern, pattern)
+				AND `+begin+`s.identification`+end+`))`, slices.Concat(args, args, args)...)
 	}
 	if f.Limit.Policies != nil {
 		condition, values := limited(f.Limit)
@@ -169,8 +174,23 @@ func activityWhere(f activity.Filter) (string, []any) {
 	return " WHERE " + strings.Join(where, " AND "), args
 }
 
-// maxTextWords is how many words of a filter's text are used; further ones are ignored.
-const maxTextWords = 5
+// maxTextWords is how many words of a filter's text are used; further ones are ignored. maxLetters is how many letters of them
+// are found as capitals, too, beside those of ASCII.
+const maxTextWords, maxLetters = 5, 24
+
+// hasWord is what stands before and after a column in the condition that it has a word, with the arguments before the word's
+// pattern. The words are in small letters. LOWER knows the capitals of ASCII alone, in PostgreSQL because our columns have the
+// collation "C", so others are replaced.
+func hasWord(words string) (begin, end string, letters []any) {
+	begin, end = `LOWER(`, `)`
+	for _, small := range words {
+		capital := string(unicode.ToUpper(small))
+		if small >= utf8.RuneSelf && capital != string(small) && !slices.Contains(letters, any(capital)) && len(letters) < 2*maxLetters {
+			begin, end, letters = `REPLACE(`+begin, end+`, ?, ?)`, append(letters, capital, string(small))
+		}
+	}
+	return begin, end + ` LIKE ? ESCAPE '\'`, letters
+}
 
 // firstEntry leaves out a command's second entry, which reports that it failed or is unconfirmed.
 const firstEntry = `(e.area <> 'command' OR e.outcome IN ('OK', 'REFUSED'))`

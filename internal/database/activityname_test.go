@@ -49,6 +49,12 @@ func TestActivity_NamesOfDevices(t *testing.T) {
 		equal(f, "found by the name of then", commands("scanner 12"), []string{"Scanner 12"})
 		equal(f, "found by the name of now, though a job sent it", commands("scanner 13"), []string{"Scanner 13"})
 
+		rename("Ärztehaus ÖST")
+		equal(f, "found by a name with capitals outside ASCII", commands("ärztehaus öst"), []string{"Ärztehaus ÖST"})
+		equal(f, "found by the name's own letters", commands("Ärztehaus ÖST"), []string{"Ärztehaus ÖST"})
+		equal(f, "not found by other letters", commands("arztehaus"), []string(nil))
+		rename("Scanner 13")
+
 		gone := f.observation("d1")
 		gone.Gone = true
 		f.observe(gone)
