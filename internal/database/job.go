@@ -101,14 +101,15 @@ func (db *DB) recordJob(ctx context.Context, t *tx, j job.Job, action activity.A
 		Target: activity.Target{Kind: activity.Job, ID: j.ID, Name: j.Title()}})
 }
 
-// Jobs implements job.Store: the newest first.
+// Jobs implements job.Store.
 func (db *DB) Jobs(ctx context.Context, companyID, makerID string, limit int) ([]job.Job, error) {
 	where, args := `company_id = ?`, []any{companyID}
 	if makerID != "" {
 		where, args = where+` AND maker_id = ?`, append(args, makerID)
 	}
 	return list(ctx, db.read(), into(jobFields),
-		`SELECT `+jobColumns+` FROM jobs WHERE `+where+` ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
+		`SELECT `+jobColumns+` FROM jobs WHERE `+where+`
+		ORDER BY status IN ('RUNNING', 'PAUSED') DESC, created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 }
 
 // Job implements job.Store.

@@ -386,3 +386,24 @@ func TestJobs_OfOneMaker(t *testing.T) {
 		}
 	})
 }
+
+// A job that has not ended is listed before newer ones that have.
+func TestJobs_OpenFirst(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for i, status := range []job.Status{job.Paused, job.Running, job.Canceled, job.Done} {
+			at := f.clock.Now().Add(time.Duration(i%2*10-i) * time.Second)
+			_, err := f.db.CreateJob(f.Context(), job.Job{ID: resource.NewID(), CompanyID: f.company.ID, Command: "reboot", Status: status,
+				Maker: access.Actor{Kind: access.User, ID: "ada"}, Rate: 1, CreatedAt: at, StartsAt: at, NextAt: at}, nil)
+			f.ok(err)
+		}
+		for _, maker := range []string{"", "ada"} {
+			all, err := f.db.Jobs(f.Context(), f.company.ID, maker, 3)
+			f.ok(err)
+			var got []job.Status
+			for _, j := range all {
+				got = append(got, j.Status)
+			}
+			equal(f, "the list", got, []job.Status{job.Running, job.Paused, job.Done})
+		}
+	})
+}

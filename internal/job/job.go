@@ -168,8 +168,8 @@ type Store interface {
 	// CreateJob stores a job with its devices. If there is one with its id already, it
 	// returns that. It fails with fault.Refused above MaxOpen and MaxOpenOfUser, and if its policy is not there.
 	CreateJob(ctx context.Context, j Job, assets []string) (Job, error)
-	// Jobs returns the newest jobs of a company, at most limit; makerID, if not empty: those
-	// of one maker.
+	// Jobs returns the jobs of a company that have not ended and then the others, each the newest first, at most limit;
+	// makerID, if not empty: those of one maker.
 	Jobs(ctx context.Context, companyID, makerID string, limit int) ([]Job, error)
 	// Job returns a job of the company, or fault.NotFound.
 	Job(ctx context.Context, companyID, id string) (Job, error)

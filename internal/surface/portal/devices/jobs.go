@@ -49,7 +49,7 @@ const (
 	countedDevices = 50_000
 )
 
-// jobs lists the jobs, the newest first.
+// jobs lists the jobs: those that have not ended, then the others.
 func (s *Section) jobs(v *frame.Visit) error {
 	maker := frame.Either(v.May(account.AllPolicies), "", v.User.ID) // as mayFollow says
 	shown, err := s.Jobs.Store.Jobs(v.Context(), v.Company.ID, maker, listedJobs)
