@@ -266,3 +266,49 @@ func TestDevice_ARefusedEditKeepsWhatWasTyped(t *testing.T) {
 		t.Errorf("got %+v, %v", now, err)
 	}
 }
+
+// The field of the other data takes what it can keep, and refuses the rest with the reason.
+func TestDevice_OtherDataIsKeptOrRefused(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	a := o.device(t, "edited", "SN-E", "phone", o.Policy)
+	admin := o.person(t, account.Admin)
+	data := func() map[string]string {
+		now, err := o.DB().Asset(t.Context(), a.CompanyID, a.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now.CustomData
+	}
+	path := frame.DevicePath(a.ID)
+	edit := func(was, now string, status int) string {
+		form := url.Values{"other": {now}, "was-other": {was}}
+		return string(admin.Send(o.base+path+"/edit", form).Want(t, status).Body)
+	}
+	for _, wrong := range []string{"room", "room=1\r\nroom=2"} {
+		page := edit("", "floor=3\r\n"+wrong, 400)
+		for _, want := range []string{">floor=3\r\n" + wrong + "</textarea>", `id="edit-other-wrong"`,
+			"KEY=VALUE, each key once: look at “room"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%q: the form does not have %q", wrong, want)
+			}
+		}
+	}
+	if got := data(); len(got) != 0 {
+		t.Errorf("a form that was refused made %v", got)
+	}
+	edit("", "empty=\r\nroom=1", 303)
+	edit("empty=\nroom=1", "empty=\r\nroom=2", 303)
+	if got := data(); fmt.Sprint(got) != "map[empty: room:2]" {
+		t.Errorf("the data is %v", got)
+	}
+	if _, err := o.DB().EditAsset(t.Context(), a.CompanyID, a.ID, asset.Edit{CustomData: map[string]*string{"a=b": new("c")}}); err != nil {
+		t.Fatal(err)
+	}
+	if page := o.get(t, admin, path, 200); strings.Contains(page, `name="other"`) || !strings.Contains(page, "The other data has") {
+		t.Error("the form does not say why it has no field of the other data")
+	}
+	if page := edit("", "room", 400); !strings.Contains(page, `id="edit-other-wrong"`) {
+		t.Error("a refused form lost the field")
+	}
+}

@@ -37,7 +37,12 @@ func (s *Section) edit(v *frame.Visit, d asset.Asset) error {
 		}
 	}
 	if other, changed := typed("other"); changed {
-		maps.Copy(custom, changesOf(dataOf(v.Form.Get("was-other")), dataOf(other)))
+		was, _ := dataOf(v.Form.Get("was-other"))
+		now, err := dataOf(other)
+		if err != nil {
+			return s.editAgain(v, device{Asset: d}, err)
+		}
+		maps.Copy(custom, changesOf(was, now))
 	}
 	if len(custom) > 0 {
 		args["customData"] = custom
@@ -105,18 +110,26 @@ func dataText(data map[string]string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// dataOf reads dataText.
-func dataOf(text string) map[string]string {
+// dataOf reads dataText. It fails with fault.InvalidArguments for a line without "=", and for a key that stands twice.
+func dataOf(text string) (map[string]string, error) {
 	data := map[string]string{}
 	for _, line := range linesOf(text) {
-		key, value, _ := strings.Cut(line, "=")
-		data[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		key, value, is := strings.Cut(line, "=")
+		key = strings.TrimSpace(key)
+		if _, twice := data[key]; twice || !is {
+			return nil, fault.Invalid("the other data cannot be read", fault.Field{Field: "customData",
+				Message: "must have lines of KEY=VALUE, each key once: look at “" + frame.Plain(line) + "”"})
+		}
+		data[key] = strings.TrimSpace(value)
 	}
-	return data
+	return data, nil
 }
 
 // keyed reports whether a field can show the other custom data.
-func (d device) keyed() bool { return maps.Equal(dataOf(dataText(d.otherData())), d.otherData()) }
+func (d device) keyed() bool {
+	shown, err := dataOf(dataText(d.otherData()))
+	return err == nil && maps.Equal(shown, d.otherData())
+}
 
 // changesOf are the values that differ; nil removes a key.
 func changesOf(before, after map[string]string) map[string]any {
@@ -124,9 +137,6 @@ func changesOf(before, after map[string]string) map[string]any {
 	for key, value := range after {
 		if was, there := before[key]; !there || was != value {
 			changes[key] = value
-		}
-		if value == "" {
-			changes[key] = nil
 		}
 	}
 	for key := range before {
