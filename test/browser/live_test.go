@@ -105,6 +105,23 @@ func TestDeviceList_WaitsForTickedBoxes(t *testing.T) {
 	tab.Waits(`document.querySelector("tr[data-row]").id === "row-` + oldest.AssetID + `"`)
 }
 
+// Live updates of the list leave the forms beside it as they are.
+func TestDeviceList_KeepsOneOfEachForm(t *testing.T) {
+	t.Parallel()
+	tenant, replica, tab := enter(t, account.Admin)
+	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
+	tab.Go("/devices")
+	tab.Waits(`document.documentElement.dataset.live === "on"`)
+	tab.Eval(`(window.swaps = 0, document.addEventListener("htmx:after:swap", () => window.swaps++), "")`)
+	for n := range 3 {
+		returns(tenant, device)
+		tab.Waits("window.swaps > " + strconv.Itoa(n))
+	}
+	if n := tab.Eval(`String(document.querySelectorAll("#forms").length)`); n != "1" {
+		t.Errorf("the page has %s times its forms", n)
+	}
+}
+
 // A live update leaves the list's scrolling as it is; while the pointer is on
 // the list no row moves, and a button offers the new order.
 func TestDeviceList_StaysWhileUsed(t *testing.T) {
