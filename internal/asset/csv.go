@@ -64,7 +64,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // ReadLines reads a CSV file. Its header line names the columns: identification or serialNumber (one
-// is required), model, manufacturer, brand and tags (separated by ";"). Any other column is custom
+// is required), model, manufacturer, brand and tags (TagsCell). Any other column is custom
 // data. A LineError is about one line. The error is about the whole file.
 func ReadLines(r io.Reader) ([]Line, []LineError, error) {
 	file, err := OpenCSV(r)
@@ -276,10 +276,16 @@ func readLine(targets, record []string) (Line, string) {
 	return line, ""
 }
 
-// splitTags drops blank and repeated tags and keeps the order.
+// TagsCell is the cell of tags: a ";" of a tag has a backslash before it. After a tag that ends with one there is a space.
+func TagsCell(tags []string) string {
+	cell := strings.ReplaceAll(strings.Join(tags, "\x00"), ";", `\;`)
+	return strings.ReplaceAll(strings.ReplaceAll(cell, "\\\x00", "\\ ;"), "\x00", ";")
+}
+
+// splitTags reads TagsCell, of a cell without control characters. It drops blank and repeated tags and keeps the order.
 func splitTags(cell string) (tags []string) {
-	for tag := range strings.SplitSeq(cell, ";") {
-		if tag = strings.TrimSpace(tag); tag != "" && !slices.Contains(tags, tag) {
+	for tag := range strings.SplitSeq(strings.ReplaceAll(cell, `\;`, "\x00"), ";") {
+		if tag = strings.TrimSpace(strings.ReplaceAll(tag, "\x00", ";")); tag != "" && !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,16 @@ func TestReadLines(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadLines_TagsCell(t *testing.T) {
+	t.Parallel()
+	for cell, tags := range map[string][]string{"a;b": {"a", "b"}, `a\;b;c`: {"a;b", "c"}, `a\ ;\;`: {`a\`, ";"}, `a\\;b\`: {`a\;b\`}} {
+		lines, wrong, err := asset.ReadLines(strings.NewReader("identification,tags\ndesk," + cell + "\n"))
+		if err != nil || len(wrong) > 0 || !slices.Equal(lines[0].Tags, tags) || asset.TagsCell(tags) != cell {
+			t.Errorf("%s: read as %v, and written as %s, %v %v", cell, lines, asset.TagsCell(tags), wrong, err)
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ func columns() []column {
 			}
 			return frame.Machine(d.LastSeenAt)
 		})},
-		{"tags", "Tags", "", true, func(a asset.Asset) string { return strings.Join(a.Tags, ";") }},
+		{"tags", "Tags", "", true, func(a asset.Asset) string { return asset.TagsCell(a.Tags) }},
 		{"user", "Assigned to", "", false, func(a asset.Asset) string { return a.CustomData[asset.UserKey] }},
 		{"email", "E-mail of the user", "", false, func(a asset.Asset) string { return a.CustomData[asset.UserEmailKey] }},
 		{"serial", "Serial number", "", false, func(a asset.Asset) string { return fact(a, "serialNumber") }},
