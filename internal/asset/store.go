@@ -62,6 +62,8 @@ type Filter struct {
 	// last TrailPeriod; Unlocated those of which no place is known.
 	LocatedSince time.Time
 	Unlocated    bool
+	// EnrolledSince finds managed devices that were enrolled at a time or later.
+	EnrolledSince time.Time
 }
 
 // NoPatch stands for the month of a security patch level that was not reported.

@@ -189,6 +189,11 @@ func (q *assetQuery) states() {
 	if q.Messages != nil {
 		q.messages(*q.Messages)
 	}
+	if !q.EnrolledSince.IsZero() {
+		q.device(` AND enrolled_at >= ?`, millis(q.EnrolledSince))
+		where, args := q.filter() // no index has the time
+		q.source(`SELECT id FROM assets WHERE company_id = ?`+where, args...)
+	}
 	if !q.SeenBefore.IsZero() {
 		q.seen(` AND at < ?`, millis(q.SeenBefore))
 	}

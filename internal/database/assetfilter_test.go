@@ -431,3 +431,33 @@ func TestFilter_HostileApps(t *testing.T) {
 		equal(f, "rows of an ended device", len(rows), 0)
 	})
 }
+
+// Devices that enrolled at a time or later are found among any number that reported later.
+func TestFilter_EnrolledSince(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, other := f.newPolicy("Kiosk"), f.newPolicy("Office")
+		f.enroll("d1", p.ID)
+		f.clock.Advance(time.Minute)
+		since := f.clock.Now()
+		f.enroll("d2", p.ID)
+		f.enroll("d3", other.ID)
+		f.clock.Advance(time.Minute)
+		f.observe(f.observation("d1"))
+		f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{{ID: "imported1", CompanyID: f.company.ID, Identification: "Desk"}}))
+		for _, c := range []struct {
+			asset.Filter
+			want string
+		}{
+			{asset.Filter{EnrolledSince: since}, "Phone 1 N-d2, Phone 1 N-d3"},
+			{asset.Filter{EnrolledSince: since, PolicyID: p.ID}, "Phone 1 N-d2"},
+			{asset.Filter{EnrolledSince: since, Policies: []string{other.ID}}, "Phone 1 N-d3"},
+			{asset.Filter{EnrolledSince: since, PolicyID: p.ID, Policies: []string{other.ID}}, ""},
+			{asset.Filter{EnrolledSince: since.Add(30 * time.Second)}, ""},
+		} {
+			for _, few := range []int{3000, 1, 0} {
+				f.db.SetFew(few)
+				equal(f, fmt.Sprintf("%+v %d", c.Filter, few), f.finds(c.Filter), c.want)
+			}
+		}
+	})
+}

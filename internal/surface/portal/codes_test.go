@@ -2,14 +2,17 @@ package portal_test
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/emulator"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
 // limitedCode is the form of a code with a limit and tags.
@@ -129,5 +132,36 @@ func TestCodes_ReloadMakesNoSecond(t *testing.T) {
 	}
 	if n := strings.Count(o.get(t, admin, "/enrol/codes", 200), "0 of 3"); n != 1 {
 		t.Errorf("%d codes were made", n)
+	}
+}
+
+// All devices that enrolled since the code was made are counted, of which some are listed.
+func TestEnroll_JoinedFindsAllOfManyDevices(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.device(t, "before", "SN-B", "Old phone", o.Policy)
+	o.Advance(time.Minute)
+	since := o.Now()
+	for i := range 22 {
+		o.device(t, fmt.Sprint("d", i), fmt.Sprint("SN-", i), "Phone", o.Policy)
+	}
+	o.device(t, "other", "SN-O", "Phone", o.other)
+	admin := o.person(t, account.Admin)
+	path := fmt.Sprintf("/enrol/joined?since=%d&policy=%s", since.UnixMilli(), o.Policy.ID)
+	page := o.get(t, admin, path, 200)
+	if n := strings.Count(page, "<li"); n != 20 || !strings.Contains(page, "And 2 more devices.") || strings.Contains(page, "Old phone") {
+		t.Errorf("%d devices are listed: %s", n, page)
+	}
+}
+
+// The page of a policy leads to the form of a code for it, for people who may enroll devices.
+func TestEnroll_FromThePolicy(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	link := `href="/enrol?policy=` + o.Policy.ID + `"`
+	for role, want := range map[account.Role]bool{account.Admin: true, account.Viewer: false} {
+		if page := o.get(t, o.person(t, role), frame.PolicyPath(o.Policy.ID), 200); strings.Contains(page, link) != want {
+			t.Errorf("%s: the page has the link: %t, want %t", role, !want, want)
+		}
 	}
 }

@@ -197,26 +197,21 @@ func (c code) joinedPath() string {
 	return "/enrol/joined?" + url.Values{"policy": {c.PolicyID}, "since": {strconv.FormatInt(c.Since.UnixMilli(), 10)}}.Encode()
 }
 
-// How many of the newest devices are looked at, and shown.
-const (
-	lookedAt = 200
-	shown    = 20
-)
+// shown is how many of the devices that joined are listed.
+const shown = 20
 
 // joinedPart is the live list of what has joined under the policy since the
 // code was made.
 func (s *Section) joinedPart(v *frame.Visit) error {
-	found, _, err := s.Assets.Assets(v.Context(), asset.Query{
-		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: v.Query().Get("policy")},
-		Order:  asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: lookedAt},
+	joined, total, err := s.Assets.Assets(v.Context(), asset.Query{
+		Filter: asset.Filter{CompanyID: v.Company.ID, Policies: v.Principal.Policies, PolicyID: v.Query().Get("policy"),
+			EnrolledSince: time.UnixMilli(v.Numbers["since"])},
+		Order: asset.BySyncedAt, Descending: true, Page: operation.PageRequest{Size: shown},
 	})
 	if err != nil {
 		return err
 	}
-	joined := slices.DeleteFunc(found, func(a asset.Asset) bool {
-		return a.Device == nil || a.Device.EnrolledAt.Before(time.UnixMilli(v.Numbers["since"]))
-	})
-	return v.Fragment(joinedList(v, v.Request().URL.RequestURI(), joined))
+	return v.Fragment(joinedList(v, v.Request().URL.RequestURI(), joined, total))
 }
 
 // usage is one of the ways to use a device.
