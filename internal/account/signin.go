@@ -112,15 +112,15 @@ func (s SignIn) OpenProved(ctx context.Context, user User, method string, from C
 // PendingKind is the stage of a multi-step sign-in.
 type PendingKind string
 
-// The kinds of steps. Some are forms of the portal, not of a sign-in: their token makes sure that one form makes one thing.
+// The kinds of steps. Some are forms of the portal that were sent, not of a sign-in: they make sure that one form makes one thing.
 const (
 	Invitation   PendingKind = "INVITATION"    // sets a password for the first time
 	SecondFactor PendingKind = "SECOND_FACTOR" // the password was right; a passkey is asked for
 	AddPasskey   PendingKind = "ADD_PASSKEY"   // adds a passkey to the account
 	ProvePasskey PendingKind = "PROVE_PASSKEY" // shows the passkey again before a sensitive action
-	NewKeyForm   PendingKind = "NEW_KEY"       // fills in the form of a new API key, which makes one key
-	EnrollForm   PendingKind = "ENROLL"        // fills in the form of an enrollment code, which makes one code
-	WebhookForm  PendingKind = "WEBHOOK"       // is at a form that makes one secret of a webhook
+	NewKeyForm   PendingKind = "NEW_KEY"       // sent the form of a new API key, which makes one key
+	EnrollForm   PendingKind = "ENROLL"        // sent the form of an enrollment code, which makes one code
+	WebhookForm  PendingKind = "WEBHOOK"       // sent a form that makes one secret of a webhook
 	ComputerCode PendingKind = "COMPUTER_CODE" // allowed a computer to get an API key in exchange for a code
 	// LinkingIdentity: a person whom the company's provider identified proves that the account here is theirs. Then the
 	// provider can sign them in to it.
@@ -129,11 +129,11 @@ const (
 	UsedChallenge PendingKind = "USED_CHALLENGE"
 )
 
-// How long steps may take: an Invitation, a form (FormLife), and all others (PendingLife).
+// How long steps may take: an Invitation, and all others (PendingLife). FormLife is how long a form that was sent is known.
 const (
 	InvitationLife = 7 * 24 * time.Hour
 	PendingLife    = 10 * time.Minute
-	FormLife       = 12 * time.Hour
+	FormLife       = 30 * 24 * time.Hour
 )
 
 // pends reports whether a step that lasts PendingLife, until expires, can go on at now.

@@ -101,7 +101,6 @@ type keyForm struct {
 	Expires string
 	// Networks and PerDay are as they were typed.
 	Networks, PerDay string
-	Once             string
 	Wrong            map[string]string
 	Problem          string
 	Choices          []choice
@@ -152,13 +151,9 @@ func (s *Section) newKey(v *frame.Visit) error {
 	return s.showForm(v, http.StatusOK, form)
 }
 
-// showForm shows the form with a fresh token: one form makes one key.
+// showForm shows the form: one form makes one key.
 func (s *Section) showForm(v *frame.Visit, status int, form keyForm) error {
-	token, err := v.BeginOnce(s.Steps, account.NewKeyForm)
-	if err != nil {
-		return err
-	}
-	form.Once, form.Choices = token, choices(v.User)
+	form.Choices = choices(v.User)
 	if form.Expires == "" {
 		form.Expires = lifetimes()[0].Value
 	}

@@ -49,7 +49,6 @@ type sheet struct {
 	Values   url.Values
 	Wrong    map[string]string
 	Problem  string
-	Once     string // the token of the form: it makes one code
 	// Own: there are policies for devices with our own agent.
 	Own bool
 	App provisioning.AppState
@@ -79,9 +78,6 @@ func (s *Section) sheet(v *frame.Visit, values url.Values) (sheet, error) {
 		var use provisioning.PersonalUsage
 		use, err = s.usual(v, f.Policy)
 		values.Set("personalUsage", string(use))
-	}
-	if err == nil {
-		f.Once, err = v.BeginOnce(s.Steps, account.EnrollForm)
 	}
 	return f, err
 }
@@ -118,11 +114,9 @@ func (s *Section) ask(v *frame.Visit) error {
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.
 func (s *Section) create(v *frame.Visit) error {
-	if v.Form.Has(frame.OnceField) {
-		if answered, err := v.SentBefore(s.Steps, account.EnrollForm, codesPath,
-			"look for the code in the list. Its picture is not shown again."); answered || err != nil {
-			return err
-		}
+	if answered, err := v.SentBefore(s.Steps, account.EnrollForm, codesPath,
+		"look for the code in the list. Its picture is not shown again."); answered || err != nil {
+		return err
 	}
 	made, err := v.Run("create_enrollment_code", arguments(v.Form), "")
 	if err != nil {

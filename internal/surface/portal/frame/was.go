@@ -53,16 +53,16 @@ func (v *Visit) Typed(name, now string) string {
 	return Either(v.Form.Has(name), v.Form.Get(name), now)
 }
 
-// BeginOnce returns a token for the OnceField of a form that makes one thing, such as an API key.
-func (v *Visit) BeginOnce(steps account.PendingStore, kind account.PendingKind) (string, error) {
-	return account.Begin(v.Context(), steps, account.PendingSignIn{Kind: kind, CompanyID: v.Company.ID, UserID: v.User.ID,
-		Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
-}
-
-// SentBefore takes the token of BeginOnce. If it was taken already, it leads to a page with the text, and answered is true.
+// SentBefore notes that the posted form, which makes one thing such as an API key, was sent. If it was sent before, it leads to a
+// page with the text, and answered is true. A form without OnceField is not compared.
 func (v *Visit) SentBefore(steps account.PendingStore, kind account.PendingKind, to, text string) (answered bool, err error) {
-	step, err := steps.TakeStep(v.Context(), access.HashSecret(v.Form.Get(OnceField)), kind)
-	if fault.CodeOf(err) == fault.NotFound || err == nil && step.UserID != v.User.ID {
+	once := v.Form.Get(OnceField)
+	if once == "" {
+		return false, nil
+	}
+	err = steps.SaveStep(v.Context(), access.HashSecret(v.User.ID+once), account.PendingSignIn{Kind: kind, CompanyID: v.Company.ID,
+		UserID: v.User.ID, Data: json.RawMessage("{}"), ExpiresAt: v.Now.Add(account.FormLife)})
+	if fault.CodeOf(err) == fault.Refused {
 		return true, v.Redirect(to, Flash{Tone: Warn, Text: "This form was sent before: " + text})
 	}
 	return false, err

@@ -16,18 +16,14 @@ type newForm struct {
 	URL     string
 	All     bool // events of every type
 	Chosen  []string
-	Once    string
 	Wrong   map[string]string
 	Problem string
 }
 
 func (s *Section) newWebhook(v *frame.Visit) error { return s.showForm(v, http.StatusOK, newForm{}) }
 
-// showForm shows the form with a fresh token: one form makes one webhook.
-func (s *Section) showForm(v *frame.Visit, status int, f newForm) (err error) {
-	if f.Once, err = v.BeginOnce(s.Steps, account.WebhookForm); err != nil {
-		return err
-	}
+// showForm shows the form: one form makes one webhook.
+func (s *Section) showForm(v *frame.Visit, status int, f newForm) error {
 	return v.ShowStatus(status, "New webhook", frame.SettingsPath, newPage(v, f))
 }
 
@@ -78,11 +74,7 @@ func (s *Section) replay(v *frame.Visit) error {
 }
 
 func (s *Section) askRotate(v *frame.Visit, w webhook.Webhook) error {
-	once, err := v.BeginOnce(s.Steps, account.WebhookForm)
-	if err != nil {
-		return err
-	}
-	return v.Show("Replace the secret", frame.SettingsPath, rotatePage(v, w, once))
+	return v.Show("Replace the secret", frame.SettingsPath, rotatePage(v, w))
 }
 
 func (s *Section) rotate(v *frame.Visit) error {
