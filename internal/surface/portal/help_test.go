@@ -3,6 +3,8 @@ package portal_test
 import (
 	"encoding/json"
 	"html"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -61,4 +63,17 @@ func TestHelp_OnPagesAndInTheDescription(t *testing.T) {
 	explained("/access", gates)
 	explained("/users/new", people)
 	explained("/policies/"+o.Policy.ID, settings)
+}
+
+// The form of a key takes the networks that it has as examples.
+func TestHelp_NetworksOfAKey(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	admin := o.person(t, account.Admin)
+	example := regexp.MustCompile(`used from, such as (\S+ \S+)\. A space`).FindStringSubmatch(o.get(t, admin, "/access/keys/new", 200))
+	if example == nil {
+		t.Fatal("the form has no example of networks")
+	}
+	admin.Send(o.base+"/access/keys", url.Values{"name": {"ci"}, "permission": {"DEVICES_READ"}, "expires": {"90"},
+		"networks": {example[1]}}).Want(t, 200)
 }

@@ -1731,7 +1731,7 @@ func keyPage(v *frame.Visit, f keyForm) templ.Component {
 			return nil
 		})
 		templ_7745c5c3_Err = frame.Field("networks", "Networks",
-			"Where the key may be used from, such as 192.0.2.0/24 198.51.100.7. A space or a comma between two. Empty: anywhere.",
+			"Where the key may be used from, such as 192.0.2.0/24 198.51.100.7/32. A space or a comma between two. Empty: anywhere.",
 			f.Wrong["networks"]).Render(templ.WithChildren(ctx, templ_7745c5c3_Var84), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
