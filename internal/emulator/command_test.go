@@ -222,8 +222,15 @@ func TestCommands_LostMode(t *testing.T) {
 		}
 		check(stop(), "NOT_IN_LOST_MODE", "COMMAND")
 		check(start(), "SUCCESS", "COMMAND STATUS_REPORT")
-		if d := r.get(device); d.State != "LOST" || d.AppliedState != "LOST" {
-			t.Errorf("states are %s, %s", d.State, d.AppliedState)
+		for quirk, want := range map[bool]string{false: "ACTIVE", true: "LOST"} {
+			settings := r.emulator.Settings()
+			settings.Quirks.LostInState = quirk
+			if err := r.emulator.SetSettings(settings); err != nil {
+				t.Fatal(err)
+			}
+			if d := r.get(device); d.State != want || d.AppliedState != "LOST" {
+				t.Errorf("with the quirk %t the states are %s, %s", quirk, d.State, d.AppliedState)
+			}
 		}
 		check(start(), "ALREADY_IN_LOST_MODE", "COMMAND")
 		time.Sleep(7*time.Minute + 30*time.Second)

@@ -20,14 +20,14 @@ func findDevice(e *Emulator, c *call, n *enterprise) (*simulated, error) {
 	return nil, notFound()
 }
 
-func getDevice(_ *Emulator, _ *call, _ *enterprise, d *simulated) (any, error) {
-	return d.resource(), nil
+func getDevice(e *Emulator, _ *call, _ *enterprise, d *simulated) (any, error) {
+	return e.resource(d), nil
 }
 
-func listDevices(_ *Emulator, c *call, n *enterprise) (any, error) {
+func listDevices(e *Emulator, c *call, n *enterprise) (any, error) {
 	known := slices.DeleteFunc(slices.Clone(n.Devices), func(d *simulated) bool { return d.Deleted })
 	part, next, err := page(c, known, func(d *simulated) string { return fmt.Sprintf("%020d", d.Seq) },
-		(*simulated).resource, 10, 100)
+		e.resource, 10, 100)
 	return &am.ListDevicesResponse{Devices: part, NextPageToken: next}, err
 }
 
@@ -63,7 +63,7 @@ func patchDevice(e *Emulator, c *call, n *enterprise, d *simulated) (any, error)
 		d.State = state
 		e.schedulePolicy(d, true)
 	}
-	return d.resource(), nil
+	return e.resource(d), nil
 }
 
 // deviceMask gives the members that a patch is to change.

@@ -36,6 +36,7 @@
 //   - a missing device is 404 (EntityNotFoundAs500);
 //   - a missing policy in a token or a device patch is 400 (MissingPolicyAs404);
 //   - the record of a device whose user left disappears (UserRemovalKeepsRecord);
+//   - LOST is only in the appliedState of a device, not in its state (LostInState);
 //   - factoryResetDisabled works (UnapprovedProject).
 //
 // Also unverified, without a switch: most error sentences, the names of enum

@@ -114,6 +114,9 @@ type Quirks struct {
 	// UserRemovalKeepsRecord keeps the record of a device whose user removed the
 	// work profile.
 	UserRemovalKeepsRecord bool `json:"userRemovalKeepsRecord"`
+	// LostInState answers LOST also in the state of a device in lost mode, not in its
+	// appliedState alone.
+	LostInState bool `json:"lostInState"`
 	// UnapprovedProject reports factoryResetDisabled as PROJECT_NOT_PERMITTED, as
 	// for projects whose quota was not lifted.
 	UnapprovedProject bool `json:"unapprovedProject"`

@@ -42,17 +42,20 @@ func (e *Emulator) schedulePeriodicReport(d *simulated) {
 func (e *Emulator) report(d *simulated, out *outbox) {
 	d.Reported = d.statusReport(e.now())
 	e.touch()
-	e.notify(d.owner, "STATUS_REPORT", d.resource(), out)
+	e.notify(d.owner, "STATUS_REPORT", e.resource(d), out)
 }
 
 // resource is the device as the API answers it: its last report, with what the
 // platform itself knows brought up to date. It is a copy.
-func (d *simulated) resource() *am.Device {
+func (e *Emulator) resource(d *simulated) *am.Device {
 	r := &am.Device{}
 	if d.Reported != nil {
 		*r = *d.Reported
 	}
 	d.identify(r)
+	if r.AppliedState == "LOST" && e.settings.Quirks.LostInState {
+		r.State = "LOST"
+	}
 	return r
 }
 
@@ -62,9 +65,6 @@ func (d *simulated) identify(r *am.Device) {
 	r.UserName = d.owner.name() + "/users/" + d.UserID
 	r.PolicyName = d.owner.name() + "/policies/" + d.PolicyID
 	r.State = d.State
-	if d.lost() {
-		r.State = "LOST"
-	}
 	if d.Applied.Version == 0 {
 		r.State = "PROVISIONING"
 	}

@@ -62,7 +62,7 @@ func (p *Platform) observation(c company.Company, d *androidmanagement.Device) e
 		CompanyID: c.ID, Device: d.Name, Previous: d.PreviousDeviceNames,
 		Management: asset.Platform, Ownership: known(d.Ownership, asset.CompanyOwned, asset.PersonallyOwned),
 		Mode:     known(d.ManagementMode, asset.FullyManaged, asset.WorkProfile),
-		APILevel: int(d.ApiLevel), Gone: deleted(d), LostMode: lostMode(d.State),
+		APILevel: int(d.ApiLevel), Gone: deleted(d), LostMode: lostMode(d.AppliedState, d.State),
 		PolicyID:      policyID(c.Enterprise, d.PolicyName),
 		AppliedPolicy: policyID(c.Enterprise, d.AppliedPolicyName),
 		EnrolledAt:    instant(d.EnrollmentTime), ReportedAt: instant(d.LastStatusReportTime),
@@ -87,12 +87,14 @@ func known[T ~string](vendor string, words ...T) T {
 	return ""
 }
 
-// lostMode is known when the device's state is.
-func lostMode(state string) *bool {
-	switch state {
-	case "ACTIVE", "LOST", "DISABLED":
-		lost := state == "LOST"
-		return &lost
+// lostMode is known when one of the device's states is: the one that it applies, or the one that it is to apply.
+// Administrators set ACTIVE and DISABLED alone, so that a lost device is LOST in the first, if not in both.
+func lostMode(states ...string) *bool {
+	if slices.Contains(states, "LOST") {
+		return new(true)
+	}
+	if slices.Contains(states, "ACTIVE") || slices.Contains(states, "DISABLED") {
+		return new(false)
 	}
 	return nil
 }

@@ -226,6 +226,28 @@ func TestNotifications_LocationOfALostDevice(t *testing.T) {
 	})
 }
 
+// The vendor says LOST in the state that the device applies; the other is what administrators set.
+func TestNotifications_LostInAppliedStateAlone(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		_, err := b.command(a, command.StartLostMode, command.LostModeBody{Message: "Hi"})
+		b.ok(err)
+		b.pass(time.Minute)
+		report := func(state, appliedState string, lost bool) {
+			b.publish("STATUS_REPORT", map[string]any{"name": a.Device.Name, "state": state, "appliedState": appliedState})
+			b.pass(time.Second)
+			b.equal("lost after "+state+", "+appliedState, b.again(a).Device.LostMode, lost)
+		}
+		report("ACTIVE", "LOST", true)
+		report("LOST", "", true)
+		report("PREPARING_FOR_MIGRATION", "", true) // it says nothing of lost mode
+		report("LOST", "ACTIVE", true)
+		report("ACTIVE", "ACTIVE", false)
+		report("DISABLED", "LOST", true)
+		report("DISABLED", "DISABLED", false)
+	})
+}
+
 // All places of one message are kept, in their order. One that is off the globe hides none.
 func TestNotifications_LocationsOfALostDevice(t *testing.T) {
 	connected(t, func(b *bench) {
