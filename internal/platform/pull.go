@@ -17,7 +17,7 @@ import (
 // What one replica holds of notifications at most.
 const (
 	pullers        = 2   // pulls under way, so that one waits while the other works
-	batch          = 100 // messages a pull
+	batch          = 100 // messages a pull, fewer after answers that were too large
 	handlers       = 8   // devices a puller works on at the same time
 	handleTimeout  = 30 * time.Second
 	redeliverAfter = 10 * time.Second // what could not be handled
@@ -44,10 +44,10 @@ func (p *Platform) Notifications(ctx context.Context) error {
 
 func (p *Platform) pullLoop(ctx context.Context) {
 	const slowest = 30 * time.Second
-	pause := time.Duration(0)
+	pause, size := time.Duration(0), int64(batch)
 	for ctx.Err() == nil {
 		began := p.now()
-		messages, err := p.pull(ctx)
+		messages, err := p.pull(ctx, &size)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -71,12 +71,19 @@ func (p *Platform) pullLoop(ctx context.Context) {
 // idlePull is the least time from one empty pull to the next.
 const idlePull = 500 * time.Millisecond
 
-// pull waits for messages. It takes as long as the server lets it wait.
-func (p *Platform) pull(ctx context.Context) ([]*pubsub.ReceivedMessage, error) {
+// pull waits for at most size messages. It takes as long as the server lets it wait. It halves size for the
+// next pull if there is no whole answer, which may have been larger than maxAnswer or too large for the time
+// limit, and doubles it after messages came. An empty answer says nothing: the server does not offer the
+// messages of a failed pull again until their deadline passes.
+func (p *Platform) pull(ctx context.Context, size *int64) ([]*pubsub.ReceivedMessage, error) {
 	answer, err := ask(ctx, p, methodPull, free,
-		p.pubsub.Projects.Subscriptions.Pull(p.cfg.Subscription, &pubsub.PullRequest{MaxMessages: batch}))
-	if err != nil || answer == nil {
+		p.pubsub.Projects.Subscriptions.Pull(p.cfg.Subscription, &pubsub.PullRequest{MaxMessages: *size}))
+	switch {
+	case err != nil || answer == nil:
+		*size = max(*size/2, 1)
 		return nil, err
+	case len(answer.ReceivedMessages) > 0:
+		*size = min(2**size, batch)
 	}
 	return answer.ReceivedMessages, nil
 }

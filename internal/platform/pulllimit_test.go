@@ -54,3 +54,18 @@ func TestNotifications_StopWithoutAnswers(t *testing.T) {
 		}
 	})
 }
+
+// Messages that are together larger than an answer may be are pulled in smaller numbers.
+func TestNotifications_LargerThanOneAnswer(t *testing.T) {
+	on(t, func(b *bench) {
+		b.connect()
+		report := `{"name":"` + b.company.Enterprise + `/devices/d","state":"ACTIVE","padding":"` + strings.Repeat("x", 600_000) + `"}`
+		for range 60 {
+			b.publish("STATUS_REPORT", report)
+		}
+		b.runOnly(b.platform.Notifications)
+		b.pass(10 * time.Minute)
+		b.halt()
+		b.equal("left over", b.backlog(), 0)
+	})
+}
