@@ -203,7 +203,8 @@ func (db *DB) NotePushAsked(ctx context.Context, p policy.Policy) error {
 
 // SetPushed notes that the platform holds our version of a policy, and calls it
 // vendorVersion. A version older than the one noted already changes nothing but
-// the translation of its number. Devices that reported vendorVersion before have applied version.
+// the translation of its number. Devices that reported vendorVersion before have applied version; also those
+// for which it was an earlier version of ours, as after a save that means the same to the platform.
 func (db *DB) SetPushed(ctx context.Context, policyID string, version int, vendorVersion int64, at time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error { return setPushed(ctx, t, policyID, version, vendorVersion, at) })
 }
@@ -212,6 +213,10 @@ func setPushed(ctx context.Context, t *tx, policyID string, version int, vendorV
 	t.holds(ctx, `SELECT id FROM policies WHERE id = ?`+t.lock(), policyID) // see translate
 	t.do(ctx, `UPDATE policies SET push_version = ?, push_error = '', pushed_at = ?, push_tried_at = ?
 		WHERE id = ? AND push_version <= ?`, version, millis(at), millis(at), policyID, version)
+	t.do(ctx, `UPDATE assets SET applied_version = ? WHERE company_id = (SELECT company_id FROM policies WHERE id = ?) AND policy_id = ?
+		AND policy_id <> '' AND applied_policy_id = policy_id AND applied_push = 0 AND applied_version < ? AND applied_version =
+		(SELECT CASE vendor_version WHEN ? THEN version END FROM policy_pushes WHERE policy_id = ? ORDER BY vendor_version DESC LIMIT 1)`,
+		version, policyID, policyID, version, vendorVersion, policyID)
 	t.do(ctx, `INSERT INTO policy_pushes (policy_id, vendor_version, version) VALUES (?, ?, ?)
 		ON CONFLICT (policy_id, vendor_version) DO UPDATE SET version = excluded.version`, policyID, vendorVersion, version)
 	return t.Exec(ctx, `UPDATE assets SET applied_version = ?, applied_push = 0

@@ -257,6 +257,41 @@ func TestPushes_FollowTheRevision(t *testing.T) {
 	})
 }
 
+// The platform keeps its version when what is saved means the same to it, and devices then have nothing new to report.
+func TestPushes_UnderTheVersionBefore(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, other := f.newPolicy("p"), f.newPolicy("other")
+		devices := map[string]string{}
+		applied := func() string {
+			all := []int{}
+			for _, name := range []string{"old", "current", "unknown", "elsewhere"} {
+				all = append(all, f.asset(devices[name]).Device.PolicyApplied)
+			}
+			return fmt.Sprint(all)
+		}
+		f.ok(f.db.SetPushed(f.Context(), p.ID, 1, 6, f.clock.Now()))
+		f.ok(f.db.SetPushed(f.Context(), p.ID, 2, 7, f.clock.Now()))
+		f.ok(f.db.SetPushed(f.Context(), other.ID, 2, 7, f.clock.Now()))
+		for name, push := range map[string]int64{"old": 6, "current": 7, "unknown": 8, "elsewhere": 7} {
+			of := p.ID
+			if name == "elsewhere" {
+				of = other.ID
+			}
+			devices[name] = f.observe(f.joined(name, of)).AssetID
+			report := f.observation(name)
+			report.AppliedPolicy, report.AppliedPush = of, push
+			f.observe(report)
+		}
+		equal(f, "applied", applied(), "[1 2 1 2]")
+		f.ok(f.db.SetPushed(f.Context(), p.ID, 3, 7, f.clock.Now()))
+		equal(f, "applied after a save that means the same", applied(), "[1 3 1 2]")
+		f.ok(f.db.SetPushed(f.Context(), p.ID, 2, 7, f.clock.Now())) // its answer comes late
+		equal(f, "applied after a late answer", applied(), "[1 3 1 2]")
+		f.ok(f.db.SetPushed(f.Context(), p.ID, 4, 6, f.clock.Now())) // the platform had lost the policy
+		equal(f, "applied after numbers that began again", applied(), "[1 3 1 2]")
+	})
+}
+
 func TestPolicies_OfATypeWithoutDocuments(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		for id, of := range map[string]policy.Type{"p1": policy.Platform, "p2": policy.Agent} {
