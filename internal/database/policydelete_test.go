@@ -133,6 +133,20 @@ func TestDeletePolicy_MoveUnderWay(t *testing.T) {
 	})
 }
 
+// The outcome of a move stays unknown after a disconnection, but the device gets the policy by no other enterprise.
+func TestDeletePolicy_MoveInAFormerEnterprise(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, q := f.newPolicy("First"), f.newPolicy("Second")
+		a := f.enroll("d1", p.ID)
+		_, _, err := f.db.Begin(f.Context(), f.moveTo(a, q.ID), nil)
+		f.ok(err)
+		f.code(fault.Refused, f.deletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
+		f.ok(f.db.BeginDisconnection(f.Context(), f.company.ID, f.company.Enterprise, true, f.clock.Now()))
+		f.ok(f.db.FinishDisconnection(f.Context(), f.company.ID, f.company.Enterprise, f.clock.Now()))
+		f.ok(f.deletePolicy(f.Context(), f.company.ID, q.ID, f.clock.Now()))
+	})
+}
+
 // moveTo is the intent to move a device, of a request that has found the policy.
 func (f *fixture) moveTo(a asset.Asset, policyID string) command.Command {
 	move := f.intent(a, command.ChangePolicy)

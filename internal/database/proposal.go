@@ -35,10 +35,10 @@ var lightColumns = `v.id, v.company_id, (SELECT slug FROM companies WHERE id = v
 	(SELECT apply_approval FROM companies WHERE id = v.company_id), ` + ownerEnds + `,
 	` + usingNow + `, CASE WHEN v.status = 'PENDING' THEN ` + movingNow + ` ELSE 0 END`
 
-// openMoves are the open commands, as m, that move a device to a policy which it does not
-// count as using.
+// openMoves are the open commands, as m, that move a managed device to a policy which it does
+// not count as using.
 const openMoves = `FROM commands m JOIN assets d ON d.id = m.asset_id AND d.epoch = m.epoch AND d.policy_id <> m.policy_id
-	WHERE m.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND m.type = 'CHANGE_POLICY'`
+	WHERE m.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND m.type = 'CHANGE_POLICY'` + enrolledOnly
 
 // scanProposal reads a row. A PENDING proposal reads as EXPIRED once its time
 // is over by the database's clock, or its maker can never call again; until
