@@ -98,7 +98,8 @@ func (p *Platform) issue(ctx context.Context, o command.Order) command.Receipt {
 }
 
 // movePolicy assigns another policy. The platform must hold its present
-// version first, or the device would apply an old one, or none at all.
+// version first, or the device would apply an old one, or none at all. What it does not find
+// may be the policy: that is pushed again, and says nothing of the device.
 func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Receipt {
 	body, ok := o.Body.(command.ChangePolicyBody)
 	if !ok {
@@ -112,9 +113,20 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 		return *refusal
 	}
 	name := policyName(owner.Enterprise, body.Policy.ID)
-	answer, err := ask(ctx, p, methodPatchDevice, urgent,
-		p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).
-			UpdateMask("policyName"))
+	patch := func() (*androidmanagement.Device, error) {
+		return ask(ctx, p, methodPatchDevice, urgent,
+			p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).UpdateMask("policyName"))
+	}
+	answer, err := patch()
+	if code := codeOf(err); code == outcome.Missing || code == outcome.Refused {
+		again, unsettled := p.pushedAgain(ctx, owner, body.Policy)
+		switch {
+		case again:
+			answer, err = patch()
+		case unsettled != nil && code == outcome.Missing:
+			return unsure(err, unsettled)
+		}
+	}
 	switch {
 	case err != nil:
 		return p.failed(ctx, o, err)

@@ -289,6 +289,34 @@ func TestChangePolicy_PushesFirstAndEndsWithTheReport(t *testing.T) {
 	})
 }
 
+// The vendor may have lost its copy of the policy, which it says in either of two ways. The device is still managed.
+func TestChangePolicy_PushesAMissingCopyAgain(t *testing.T) {
+	on(t, func(b *bench) {
+		b.connect()
+		b.run()
+		for _, as404 := range []bool{false, true} {
+			settings := b.emulator.Settings()
+			settings.Quirks.MissingPolicyAs404 = as404
+			b.ok(b.emulator.SetSettings(settings))
+			a, next := b.device(), b.newPolicy(fmt.Sprint("Next ", as404), `{}`)
+			b.ok(b.db.SetPushed(b.Context(), next.ID, 1, 1, time.Now())) // or so we think
+			for _, status := range []int{503, 0} {
+				want := outcome.Accepted
+				if status != 0 {
+					want = map[bool]outcome.Code{false: outcome.Refused, true: outcome.Missing}[as404]
+					b.fault(emulator.Fault{Method: "policies.get", Status: status})
+				}
+				r := b.send(a, command.ChangePolicy, command.ChangePolicyBody{Policy: b.saved(next.ID)})
+				b.equal(fmt.Sprint("answer with the quirk ", as404, " and status ", status), r.Code, want)
+				b.pass(time.Second)
+				b.equal("status", b.again(a).Status, asset.Active)
+			}
+			b.equal("policy", b.again(a).Device.PolicyApplied, 1)
+			b.equal("applied", b.again(a).Device.PolicyID, next.ID)
+		}
+	})
+}
+
 func TestChangePolicy_StopsIfPushFails(t *testing.T) {
 	connected(t, func(b *bench) {
 		a := b.device()

@@ -28,8 +28,10 @@ func (p *Platform) Issue(ctx context.Context, c company.Company, of policy.Polic
 		}
 	}
 	token, err := p.newToken(ctx, c, of, w)
-	if (codeOf(err) == outcome.Missing || codeOf(err) == outcome.Refused) && p.pushedAgain(ctx, c, of) {
-		token, err = p.newToken(ctx, c, of, w)
+	if codeOf(err) == outcome.Missing || codeOf(err) == outcome.Refused {
+		if again, _ := p.pushedAgain(ctx, c, of); again {
+			token, err = p.newToken(ctx, c, of, w)
+		}
 	}
 	if err != nil {
 		return provisioning.Token{}, noToken(err)
@@ -55,10 +57,17 @@ func noToken(cause error) error {
 	}).Because(cause)
 }
 
-// pushedAgain pushes a policy if the vendor says that it does not have it.
-func (p *Platform) pushedAgain(ctx context.Context, c company.Company, of policy.Policy) bool {
+// pushedAgain pushes a policy if the vendor says that it does not have it. With an error it is not known that the
+// vendor has it.
+func (p *Platform) pushedAgain(ctx context.Context, c company.Company, of policy.Policy) (bool, error) {
 	_, err := ask(ctx, p, methodGetPolicy, urgent, p.am.Enterprises.Policies.Get(policyName(c.Enterprise, of.ID)).Fields("name"))
-	return codeOf(err) == outcome.Missing && p.Push(ctx, c, of.ID).Code == outcome.Done
+	if codeOf(err) != outcome.Missing {
+		return false, err
+	}
+	if r := p.Push(ctx, c, of.ID); r.Code != outcome.Done {
+		return false, errors.Join(errors.New(r.Detail), r.Cause)
+	}
+	return true, nil
 }
 
 func (p *Platform) newToken(ctx context.Context, c company.Company, of policy.Policy, w provisioning.Wanted) (provisioning.Token, error) {
