@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -50,8 +51,8 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 	}
 	switch c.Type {
 	case command.StartLostMode, command.StopLostMode:
-		if overtaken, err := h.overtaken(ctx, t, c); err != nil || overtaken {
-			return err
+		if h.overtaken(ctx, t, c) {
+			return nil
 		}
 		h.lostMode = c.Type == command.StartLostMode
 		return h.save(ctx, t)
@@ -73,17 +74,20 @@ func show(ctx context.Context, t *tx, c command.Command) error {
 
 // overtaken reports whether the device made its last report after it carried out c, or carried out a later command about
 // lost mode: reports and the results of commands may arrive in any order. At one time, the command that was sent later counts.
-func (h lockedAsset) overtaken(ctx context.Context, t *tx, c command.Command) (bool, error) {
-	done := c.FeedbackAt
-	if done.IsZero() {
-		done = c.CreatedAt
-	} else if h.synced > millis(done) {
-		return true, nil
+func (h lockedAsset) overtaken(ctx context.Context, t *tx, c command.Command) bool {
+	if !c.FeedbackAt.IsZero() && h.synced > millis(c.FeedbackAt) {
+		return true
 	}
-	return holds(ctx, t, `SELECT id FROM commands WHERE company_id = ? AND asset_id = ? AND epoch = ? AND state = 'SUCCESS'
+	return h.switched(ctx, t, cmp.Or(c.FeedbackAt, c.CreatedAt), c.CreatedAt)
+}
+
+// switched reports whether the device carried out a command about lost mode after a time or, at that time, one that was created
+// after another.
+func (h lockedAsset) switched(ctx context.Context, t *tx, since, created time.Time) bool {
+	return t.holds(ctx, `SELECT id FROM commands WHERE company_id = ? AND asset_id = ? AND epoch = ? AND state = 'SUCCESS'
 		AND type IN ('START_LOST_MODE', 'STOP_LOST_MODE')
 		AND (CASE WHEN feedback_at > 0 THEN feedback_at ELSE created_at END, created_at) > (?, ?) LIMIT 1`,
-		c.CompanyID, c.AssetID, c.Epoch, millis(done), millis(c.CreatedAt))
+		h.companyID, h.id, h.epoch, millis(since), millis(created))
 }
 
 // caused returns a context with the request that sent the command which ended the management, if there is one.

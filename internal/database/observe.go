@@ -144,6 +144,9 @@ func (h lockedAsset) apply(ctx context.Context, t *tx, o enrollment.Observation,
 	if !o.ReportedAt.IsZero() {
 		h.disbelieve(believed(t, millis(o.ReportedAt)))
 	}
+	if !again && h.outdatedLostMode(ctx, t, o) {
+		o.LostMode = nil
+	}
 	codeGoesOn := false
 	counts := counts{}
 	if h.status != "" { // it is in the inventory

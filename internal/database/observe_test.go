@@ -93,6 +93,45 @@ func TestObserve_ChangesOnlyWhatIsReported(t *testing.T) {
 	})
 }
 
+// The platform's device, read again, has the last report: it does not bring back the lost mode that ended after it.
+func TestObserve_LostModeOfALastReport(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		o := f.joined("d", "")
+		o.MessageID, o.LostMode = "m1", new(true)
+		id := f.observe(o).AssetID
+		lost := func(what string, want bool) {
+			f.Helper()
+			f.clock.Advance(time.Minute)
+			equal(f, "lost after "+what, f.asset(id).Device.LostMode, want)
+		}
+		lost("its report", true)
+		f.observe(enrollment.Observation{CompanyID: f.company.ID, Device: "d", Management: asset.Platform, LostMode: new(false),
+			ObservedAt: f.clock.Now(), ReportedAt: f.clock.Now()})
+		lost("its user ended it", false)
+		read := o
+		read.MessageID, read.Enrolling, read.ObservedAt = "", false, f.clock.Now()
+		f.observe(read)
+		lost("the same report was read", false)
+		read.ObservedAt, read.ReportedAt = f.clock.Now(), f.clock.Now()
+		f.observe(read)
+		lost("a new report was read", true)
+		said := f.clock.Now()
+		f.clock.Advance(time.Minute)
+		c := f.begin(f.asset(id), command.StopLostMode)
+		_, _, err := f.db.Advance(f.Context(), c.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Succeeded,
+			Feedback: f.clock.Now()})
+		f.ok(err)
+		lost("it was found", false)
+		late := o
+		late.MessageID, late.Enrolling, late.ObservedAt, late.ReportedAt = "m2", false, said, said
+		f.observe(late)
+		lost("an earlier report came late", false)
+		late.MessageID, late.ObservedAt, late.ReportedAt = "m3", f.clock.Now(), f.clock.Now()
+		f.observe(late)
+		lost("a later report", true)
+	})
+}
+
 func TestObserve_EachMessageOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d", "")

@@ -31,6 +31,13 @@ func (h *lockedAsset) disbelieve(latest int64) {
 	}
 }
 
+// outdatedLostMode reports whether an observation contradicts what is known of lost mode, and is older: the device carried out
+// a command since, or was read at the platform, which has a report from before the device's user ended lost mode.
+func (h *lockedAsset) outdatedLostMode(ctx context.Context, t *tx, o enrollment.Observation) bool {
+	return o.LostMode != nil && *o.LostMode != h.lostMode &&
+		(o.MessageID == "" && !o.ReportedAt.IsZero() && millis(o.ReportedAt) < h.synced || h.switched(ctx, t, o.ObservedAt, o.ObservedAt))
+}
+
 // mayJoin reports whether a device that is not managed joins its company, which is locked.
 // The platform's does not if the company has given its enterprise up since. One that a
 // comparison found under a name that ended does not while the asset of that name has another

@@ -251,7 +251,11 @@ func TestCommands_LostMode(t *testing.T) {
 		if err := r.emulator.Act(t.Context(), device, emulator.ActionExitLostMode, true); err != nil {
 			t.Error(err)
 		}
-		r.wantKinds("USAGE_LOGS STATUS_REPORT")
+		logged := r.wantKinds("USAGE_LOGS USAGE_LOGS STATUS_REPORT")[1]
+		if err := json.Unmarshal(logged.data, &logs); err != nil || logs.UsageLogEvents[0].EventType != "STOP_LOST_MODE_USER_ATTEMPT" ||
+			logs.UsageLogEvents[0].StopLostModeUserAttemptEvent.Status != "ATTEMPT_SUCCEEDED" {
+			t.Errorf("notified %s", logged.data)
+		}
 		check(start(), "USER_EXIT_LOST_MODE_RECENTLY", "COMMAND")
 		time.Sleep(12 * time.Hour)
 		check(start(), "SUCCESS", "COMMAND STATUS_REPORT")

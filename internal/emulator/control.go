@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	am "google.golang.org/api/androidmanagement/v1"
+
 	"github.com/musterhq/muster/internal/slice"
 )
 
@@ -145,6 +147,8 @@ func (e *Emulator) act(d *simulated, action string, out *outbox) error {
 			return failAs("FAILED_PRECONDITION", "the device is not in lost mode")
 		}
 		d.LostSince, d.LostModeExit = time.Time{}, e.now()
+		e.notify(d.owner, "USAGE_LOGS", d.usageLog(e.now(), &am.UsageLogEvent{EventType: "STOP_LOST_MODE_USER_ATTEMPT",
+			StopLostModeUserAttemptEvent: &am.StopLostModeUserAttemptEvent{Status: "ATTEMPT_SUCCEEDED"}}), out)
 		e.report(d, out)
 	case ActionReportLocation:
 		if !d.lost() {

@@ -187,12 +187,14 @@ func (e *Emulator) scheduleLostLocation(d *simulated, since time.Time) {
 }
 
 func (d *simulated) lostLocation(now time.Time) *am.BatchUsageLogEvents {
-	return &am.BatchUsageLogEvents{
-		Device: d.name(), User: d.owner.name() + "/users/" + d.UserID, RetrievalTime: timestamp(now),
-		UsageLogEvents: []*am.UsageLogEvent{{
-			EventId: now.UnixMilli(), EventTime: timestamp(now), EventType: "LOST_MODE_LOCATION",
-			LostModeLocationEvent: &am.LostModeLocationEvent{BatteryLevel: int64(d.Battery),
-				Location: &am.Location{Latitude: d.Latitude, Longitude: d.Longitude}},
-		}},
-	}
+	return d.usageLog(now, &am.UsageLogEvent{EventType: "LOST_MODE_LOCATION",
+		LostModeLocationEvent: &am.LostModeLocationEvent{BatteryLevel: int64(d.Battery),
+			Location: &am.Location{Latitude: d.Latitude, Longitude: d.Longitude}}})
+}
+
+// usageLog is a log with one event, which happens now.
+func (d *simulated) usageLog(now time.Time, e *am.UsageLogEvent) *am.BatchUsageLogEvents {
+	e.EventId, e.EventTime = now.UnixMilli(), timestamp(now)
+	return &am.BatchUsageLogEvents{Device: d.name(), User: d.owner.name() + "/users/" + d.UserID, RetrievalTime: timestamp(now),
+		UsageLogEvents: []*am.UsageLogEvent{e}}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/fault"
+
+	androidmanagement "google.golang.org/api/androidmanagement/v1"
 )
 
 // The results of a notification. After failed the platform sends the notification again, and after Foreign too until the
@@ -134,13 +136,19 @@ func (p *Platform) settle(ctx context.Context, owner company.Company, o *operati
 // maxLocations is how many locations of one notification are applied: the newest ones.
 const maxLocations = 100
 
-// consumeUsage applies the locations in the usage log of a device in lost mode, the newest first: a device that is not
-// known joins with that. The last one to be applied has the id of the message, so that after a crash all are applied again.
+// consumeUsage applies what the usage log of a device in lost mode says: that its user ended lost mode, and then the locations,
+// the newest first. A device that is not known joins with that. The last one to be applied has the id of the message, so that
+// after a crash all are applied again.
 func (p *Platform) consumeUsage(ctx context.Context, owner company.Company, n *notification) (string, error) {
-	result, all := ignored, p.locations(n)
-	for i, location := range all {
-		seen := enrollment.Observation{CompanyID: owner.ID, Device: n.usage.Device, Management: asset.Platform,
-			Location: location, ObservedAt: n.published}
+	result, all := ignored, []enrollment.Observation{}
+	if slices.ContainsFunc(n.usage.UsageLogEvents, userEndedLostMode) {
+		all = append(all, enrollment.Observation{LostMode: new(false), ReportedAt: n.published})
+	}
+	for _, location := range p.locations(n) {
+		all = append(all, enrollment.Observation{Location: location})
+	}
+	for i, seen := range all {
+		seen.CompanyID, seen.Device, seen.Management, seen.ObservedAt = owner.ID, n.usage.Device, asset.Platform, n.published
 		if i == len(all)-1 {
 			seen.MessageID = n.id
 		}
@@ -153,6 +161,11 @@ func (p *Platform) consumeUsage(ctx context.Context, owner company.Company, n *n
 		}
 	}
 	return result, nil
+}
+
+// userEndedLostMode reports whether an event says that.
+func userEndedLostMode(e *androidmanagement.UsageLogEvent) bool {
+	return e != nil && e.StopLostModeUserAttemptEvent != nil && e.StopLostModeUserAttemptEvent.Status == "ATTEMPT_SUCCEEDED"
 }
 
 // locations returns the newest locations of a usage log that have a time and are on the globe, the newest first.

@@ -248,6 +248,29 @@ func TestNotifications_LostInAppliedStateAlone(t *testing.T) {
 	})
 }
 
+// A usage log says at once that the user ended lost mode. An attempt that failed changes nothing.
+func TestNotifications_UserEndsLostMode(t *testing.T) {
+	connected(t, func(b *bench) {
+		a := b.device()
+		_, err := b.command(a, command.StartLostMode, command.LostModeBody{Message: "Hi"})
+		b.ok(err)
+		b.pass(time.Minute)
+		attempt := func(status string) {
+			b.publish("USAGE_LOGS", map[string]any{"device": a.Device.Name, "usageLogEvents": []any{
+				map[string]any{"eventType": "STOP_LOST_MODE_USER_ATTEMPT", "stopLostModeUserAttemptEvent": map[string]any{"status": status}}}})
+			b.pass(time.Second)
+		}
+		attempt("ATTEMPT_FAILED")
+		b.equal("lost after an attempt that failed", b.again(a).Device.LostMode, true)
+		b.fault(emulator.Fault{Method: "notifications", Match: "STATUS_REPORT", Lose: true})
+		b.ok(b.emulator.Act(b.Context(), a.Device.Name, emulator.ActionExitLostMode, true))
+		b.pass(time.Second)
+		b.equal("lost after the user ended it", b.again(a).Device.LostMode, false)
+		b.halt()
+		b.equal("left over", b.backlog(), 0)
+	})
+}
+
 // All places of one message are kept, in their order. One that is off the globe hides none.
 func TestNotifications_LocationsOfALostDevice(t *testing.T) {
 	connected(t, func(b *bench) {
