@@ -23,10 +23,21 @@ type operation struct {
 }
 
 // readOperation reads an operation. Metadata that cannot be read counts as
-// empty: what the operation says by itself still holds.
+// empty: what the operation says by itself still holds. So does a command's status in
+// the response, where the metadata has none.
 func readOperation(o *androidmanagement.Operation) operation {
 	read := operation{Name: o.Name, Done: o.Done, Error: o.Error}
-	_ = json.Unmarshal(o.Metadata, &read.Metadata)
+	m := &read.Metadata
+	var response struct {
+		Type string `json:"@type"`
+	}
+	_ = json.Unmarshal(o.Response, &response)
+	status := map[string]any{"StartLostModeStatus": &m.StartLostModeStatus, "StopLostModeStatus": &m.StopLostModeStatus,
+		"ClearAppsDataStatus": &m.ClearAppsDataStatus}[response.Type[strings.LastIndexByte(response.Type, '.')+1:]]
+	if status != nil {
+		_ = json.Unmarshal(o.Response, status)
+	}
+	_ = json.Unmarshal(o.Metadata, m)
 	return read
 }
 
