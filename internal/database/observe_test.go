@@ -132,6 +132,32 @@ func TestObserve_LostModeOfALastReport(t *testing.T) {
 	})
 }
 
+// The platform may list a device for a moment after its wipe. A comparison does not enroll that again.
+func TestObserve_ListedAfterItsWipe(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		for _, c := range []struct {
+			name         string
+			after, later time.Duration // from the wipe to the comparison, and from one enrollment to the next
+			joins        bool
+		}{{"at once", time.Minute, 0, false}, {"within the hour", 59 * time.Minute, 0, false}, {"after an hour", time.Hour, 0, true},
+			{"enrolled again", time.Minute, time.Minute, true}} {
+			joined := f.joined(c.name, "")
+			id := f.observe(joined).AssetID
+			f.clock.Advance(time.Hour)
+			wipe := f.begin(f.asset(id), command.WipeCompanyData)
+			_, _, err := f.db.Advance(f.Context(), wipe.ID, command.Transition{From: []command.State{command.Prepared},
+				To: command.Succeeded, Feedback: f.clock.Now()})
+			f.ok(err)
+			equal(f, "status after the wipe", f.asset(id).Status, asset.Deleted)
+			f.clock.Advance(c.after)
+			listed := f.joined(c.name, "")
+			listed.EnrolledAt = joined.EnrolledAt.Add(c.later)
+			change := f.observe(listed)
+			equal(f, c.name, words(change.Applied, f.asset(id).Status.Enrolled()), words(c.joins, c.joins))
+		}
+	})
+}
+
 func TestObserve_EachMessageOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		o := f.joined("d", "")

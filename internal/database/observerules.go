@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/asset"
@@ -42,7 +43,8 @@ func (h *lockedAsset) outdatedLostMode(ctx context.Context, t *tx, o enrollment.
 // The platform's does not if the company has given its enterprise up since. One that a
 // comparison found under a name that ended does not while the asset of that name has another
 // device: a merge or a new enrollment gave it that, and the platform still lists the one
-// before.
+// before. It does not either for an hour after a command ended that very enrollment: the
+// platform may list it until it has noted that.
 func mayJoin(ctx context.Context, t *tx, o enrollment.Observation, known nameRow) bool {
 	if o.Management != asset.Platform {
 		return true
@@ -51,7 +53,10 @@ func mayJoin(ctx context.Context, t *tx, o enrollment.Observation, known nameRow
 		return false
 	}
 	return o.MessageID != "" || known.assetID == "" || !t.holds(ctx,
-		`SELECT id FROM assets WHERE id = ? AND company_id = ? AND device_name <> ?`+enrolledOnly, known.assetID, o.CompanyID, o.Device)
+		`SELECT id FROM assets WHERE id = ? AND company_id = ? AND device_name <> ?`+enrolledOnly, known.assetID, o.CompanyID, o.Device) &&
+		!t.holds(ctx, `SELECT c.id FROM assets a JOIN commands c ON c.asset_id = a.id AND c.epoch = a.epoch WHERE a.id = ? AND a.company_id = ?
+			AND a.enrolled_at >= ? AND c.type IN `+endings+` AND c.state = 'SUCCESS' AND c.feedback_at > ? LIMIT 1`,
+			known.assetID, o.CompanyID, millis(o.EnrolledAt), millis(o.ObservedAt.Add(-time.Hour)))
 }
 
 // ofFormerEnterprise reports whether a device of the platform is of an enterprise that the
