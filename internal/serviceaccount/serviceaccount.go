@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"golang.org/x/sync/singleflight"
 )
 
 // tokenTimeout limits a visit to the token endpoint.
@@ -23,6 +23,9 @@ const tokenTimeout = 10 * time.Second
 type Account struct {
 	Project string // that it belongs to
 	source  oauth2.TokenSource
+	// visits lets all that ask at the same time wait for one visit. The source keeps a lock during a
+	// visit: each would make its own, one after another.
+	visits *singleflight.Group
 }
 
 // Parse reads the JSON key of an account. Tokens come through transport; nil: Go's own.
@@ -37,42 +40,7 @@ func Parse(key []byte, transport http.RoundTripper, scopes ...string) (Account, 
 	_ = json.Unmarshal(key, &file) // was read above already
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient,
 		&http.Client{Transport: transport, Timeout: tokenTimeout, CheckRedirect: FollowNone})
-	return Account{file.Project, &shared{source: account.TokenSource(ctx)}}, nil
-}
-
-// shared lets all that ask at the same time wait for one visit. The source of oauth2 keeps
-// a lock during a visit: each would make its own, one after another.
-type shared struct {
-	source   oauth2.TokenSource
-	mu       sync.Mutex
-	underWay *visit // nil: none
-}
-
-// visit is what one call of the source returns. Its result may be read after done is closed.
-type visit struct {
-	done  chan struct{}
-	token *oauth2.Token
-	err   error
-}
-
-// Token implements oauth2.TokenSource.
-func (s *shared) Token() (*oauth2.Token, error) {
-	s.mu.Lock()
-	v := s.underWay
-	if v != nil {
-		s.mu.Unlock()
-		<-v.done
-		return v.token, v.err
-	}
-	v = &visit{done: make(chan struct{})}
-	s.underWay = v
-	s.mu.Unlock()
-	v.token, v.err = s.source.Token()
-	s.mu.Lock()
-	s.underWay = nil
-	s.mu.Unlock()
-	close(v.done)
-	return v.token, v.err
+	return Account{file.Project, account.TokenSource(ctx), &singleflight.Group{}}, nil
 }
 
 // Token returns an access token; empty where none is needed. It waits for at most tokenTimeout.
@@ -80,11 +48,11 @@ func (a Account) Token() (string, error) {
 	if a.source == nil {
 		return "", nil
 	}
-	got, err := a.source.Token()
+	got, err, _ := a.visits.Do("", func() (any, error) { return a.source.Token() })
 	if err != nil {
 		return "", err
 	}
-	return got.AccessToken, nil
+	return got.(*oauth2.Token).AccessToken, nil
 }
 
 type tokenKey struct{}
