@@ -76,11 +76,13 @@ func TestGuard_SleepProvesNothing(t *testing.T) {
 		{"in another process it is away", 15 * min, 0, true, true, "ENABLED"},
 		{"the check-in began before", 4 * min, 2 * min, true, false, "DISABLED"},
 	} {
-		d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does"), end: func() {}}
+		world := newCommandWorld(t, vectorKey(t, "device"), "SYNC_POLICY", "NEW", "intime,answers,does")
+		d := &interrupted{commandWorld: world, end: func() {}}
 		d.settings["WIFI_STATE"], d.commands = "DISABLED", nil
 		d.write("applied.json", object{"policy": protocol.PolicyRef{ID: "p1", Version: 1}, "wanted": object{"WIFI_STATE": "DISABLED"},
 			"reported": true, "bootId": "boot-1", "checkAt": commandsNow + time.Hour.Milliseconds(),
-			"guard": object{"bootId": "boot-1", "until": commandsNow + (5 * min).Milliseconds(), "before": object{"WIFI_STATE": "ENABLED"}}})
+			"guard": object{"bootId": "boot-1", "until": commandsNow + (5 * min).Milliseconds(),
+				"before": object{"WIFI_STATE": "ENABLED"}}})
 		a := d.agentFor(d, roundTripper(func(r *http.Request) (*http.Response, error) {
 			d.now = d.now.Add(test.took)
 			return d.RoundTrip(r)

@@ -3,7 +3,6 @@ package database
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/activity"
@@ -14,15 +13,17 @@ import (
 
 // policyColumns are a policy's, with its company's slug and, from the kept
 // counts, the devices enrolled under it. Only enrolled assets have a policy.
-const policyColumns = `p.id, p.company_id, c.slug, p.name, p.type, p.vr_only, p.version, p.document,
-	p.description, p.labels, p.group_name, p.created_at, p.updated_at, p.deleted,
+// policyListed are those of a list, without the document, which may have 1 MiB.
+const (
+	policyColumns = policyNames + `p.document` + policyFigures
+	policyListed  = policyNames + `''` + policyFigures
+
+	policyNames   = `p.id, p.company_id, c.slug, p.name, p.type, p.vr_only, p.version, `
+	policyFigures = `, p.description, p.labels, p.group_name, p.created_at, p.updated_at, p.deleted,
 	p.push_version, p.push_error, p.pushed_at, ` + policyDevices
-
-const policyDevices = `(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
+	policyDevices = `(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
 	WHERE n.company_id = p.company_id AND n.policy_id = p.id)`
-
-// policyListed are the columns of a list, without the document, which may have 1 MiB.
-var policyListed = strings.Replace(policyColumns, `p.document`, `''`, 1)
+)
 
 const policyTables = ` FROM policies p JOIN companies c ON c.id = p.company_id`
 

@@ -37,7 +37,8 @@ func retentionFields(r *retention) []any {
 
 // Retain deletes the commands and places that companies keep no longer, in small
 // transactions. A company that was there before an upgrade has an entry in its activity log
-// first, and 30 days. asOf is the time by whose age they are deleted: see AgedBy. Run it every few minutes; several replicas may: one does a company.
+// first, and 30 days. asOf is the time by whose age they are deleted: see AgedBy. Run it every
+// few minutes; several replicas may: one does a company.
 func (db *DB) Retain(ctx context.Context, asOf time.Time) error {
 	due, err := list(ctx, db.read(), into(retentionFields), `SELECT c.id, c.name, c.keep_commands, c.keep_places, COALESCE(r.next_at, 0)
 		FROM companies c LEFT JOIN retentions r ON r.company_id = c.id WHERE COALESCE(r.next_at, 0) <= ? ORDER BY c.id`, millis(db.now()))

@@ -256,8 +256,9 @@ func TestNotifications_UserEndsLostMode(t *testing.T) {
 		b.ok(err)
 		b.pass(time.Minute)
 		attempt := func(status string) {
-			b.publish("USAGE_LOGS", map[string]any{"device": a.Device.Name, "usageLogEvents": []any{
-				map[string]any{"eventType": "STOP_LOST_MODE_USER_ATTEMPT", "stopLostModeUserAttemptEvent": map[string]any{"status": status}}}})
+			event := map[string]any{"eventType": "STOP_LOST_MODE_USER_ATTEMPT",
+				"stopLostModeUserAttemptEvent": map[string]any{"status": status}}
+			b.publish("USAGE_LOGS", map[string]any{"device": a.Device.Name, "usageLogEvents": []any{event}})
 			b.pass(time.Second)
 		}
 		attempt("ATTEMPT_FAILED")

@@ -60,9 +60,10 @@ func TestOutcome_StatusInTheResponse(t *testing.T) {
 			state              command.State
 			says               string
 		}{
-			{command.StartLostMode, lost, ``, `StartLostModeStatus","status":"ALREADY_IN_LOST_MODE"`, command.Failed, "in lost mode already"},
-			{command.StartLostMode, lost, `,"startLostModeStatus":{"status":"SUCCESS"}`, `StartLostModeStatus","status":"ALREADY_IN_LOST_MODE"`,
-				command.Succeeded, "in lost mode"},
+			{command.StartLostMode, lost, ``, `StartLostModeStatus","status":"ALREADY_IN_LOST_MODE"`, command.Failed,
+				"in lost mode already"},
+			{command.StartLostMode, lost, `,"startLostModeStatus":{"status":"SUCCESS"}`,
+				`StartLostModeStatus","status":"ALREADY_IN_LOST_MODE"`, command.Succeeded, "in lost mode"},
 			{command.StartLostMode, lost, ``, `Unknown","status":"ALREADY_IN_LOST_MODE"`, command.Succeeded, "in lost mode"},
 			{command.StopLostMode, nil, ``, `StopLostModeStatus","status":"NOT_IN_LOST_MODE"`, command.Succeeded, "was not in lost mode"},
 			{command.ClearAppData, apps, ``, `ClearAppsDataStatus","results":{"com.a":{"clearingResult":"APP_PROTECTED"}}`, command.Failed,
@@ -72,7 +73,8 @@ func TestOutcome_StatusInTheResponse(t *testing.T) {
 			_, err := b.command(a, c.send, c.body)
 			b.ok(err)
 			b.publish("COMMAND", fmt.Sprintf(`{"name":%q,"done":true,"metadata":{"type":%q%s},"response":{"@type":`+
-				`"type.googleapis.com/google.android.devicemanagement.v1.%s}}`, b.history(a)[0].Ref, c.send.Row().Vendor, c.metadata, c.response))
+				`"type.googleapis.com/google.android.devicemanagement.v1.%s}}`, b.history(a)[0].Ref, c.send.Row().Vendor, c.metadata,
+				c.response))
 			b.pass(time.Second)
 			h := b.history(a)[0]
 			b.equal(c.metadata+c.response, h.State, c.state)

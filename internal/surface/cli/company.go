@@ -210,9 +210,9 @@ func (c *CompanySet) Validate() error {
 		}
 		return nil
 	}
-	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == nil && c.KeepActivity == nil && c.KeepCommands == nil && c.KeepPlaces == nil &&
-		c.KeepEvents == nil && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil && len(c.Enable)+len(c.Disable) == 0 &&
-		!c.ControlFlags.given() {
+	if strings.TrimSpace(c.Name) == "" && c.InactiveAfter == nil && c.KeepActivity == nil && c.KeepCommands == nil &&
+		c.KeepPlaces == nil && c.KeepEvents == nil && c.LostMessage == nil && c.LostPhone == nil && c.LostOrganization == nil &&
+		len(c.Enable)+len(c.Disable) == 0 && !c.ControlFlags.given() {
 		return errors.New("nothing to change: give --name, --enable, --disable, --inactive-after, --keep-activity, --keep-commands, " +
 			"--keep-places, --keep-events, --lost-message or a limit such as --destructive-limit")
 	}

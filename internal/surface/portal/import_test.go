@@ -131,7 +131,8 @@ func TestImport_OwnExport(t *testing.T) {
 	o := newOffice(t)
 	admin := o.person(t, account.Admin)
 	o.device(t, "d1", "S0", "Phone", o.Policy)
-	file := "identification,serialNumber,model,manufacturer,tags,user\n=1+1,S1,Pixel,Google,\"store 12;=hall;b\\;=c\",@ada\n'quoted',S2,,,,-\n"
+	file := "identification,serialNumber,model,manufacturer,tags,user\n" +
+		"=1+1,S1,Pixel,Google,\"store 12;=hall;b\\;=c\",@ada\n'quoted',S2,,,,-\n"
 	o.imports(t, admin, file, "import", "plan", o.imports(t, admin, file, "preview").Field(t, "plan"))
 	export := func(of string) string {
 		return string(admin.Send(o.base+"/devices/export.csv"+of, nil).Want(t, 200).Body)
