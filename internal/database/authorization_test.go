@@ -766,6 +766,35 @@ func TestDecideAuthorization_VoidOne(t *testing.T) {
 	})
 }
 
+// The reason of a person who declines is in the activity log, where one was given.
+func TestDecideAuthorization_DeclineWithAReason(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		phone, ada := f.fleet(1)[0], f.person("Ada", true)
+		for _, reason := range []string{"", "Wrong phone"} {
+			id := f.refusal(f.db, f.asking(phone, command.WipeCompanyData, "asked "+reason)).ID
+			f.clock.Advance(time.Second)
+			a, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
+			f.ok(err)
+			of := a.Subject(seen)
+			document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: ada.ID, Name: ada.Name}, Decision: signature.Decline,
+				Reason: reason, At: signature.Time(f.clock.Now()), Confirmation: of.Name}, nil)
+			f.ok(err)
+			f.ok(f.db.Decide(f.Context(), f.decision(id, ada, f.sign(ada, document))))
+			entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID}, activity.Cursor{}, 1)
+			f.ok(err)
+			logged := ""
+			for _, c := range entries[0].Changes {
+				if c.Field == "reason" {
+					logged += "reason: " + c.After
+				}
+			}
+			equal(f, "in the log", words(entries[0].Action, logged), words(activity.AuthorizationDeclined,
+				map[bool]string{true: "reason: " + reason}[reason != ""]))
+		}
+	})
+}
+
 // An approval that became void does not count again, whatever comes back.
 func TestVoid_DoesNotCountAgain(t *testing.T) {
 	withCompany(t, func(f *fixture) {
