@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -47,10 +48,7 @@ func statusReport(values json.RawMessage, at time.Time, keep func(name string) b
 		kept["applications"] = applications(list)
 	}
 	kept["reportedAt"], _ = json.Marshal(operation.Timestamp{Time: at}) // such a time always can be written
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return nil
-	}
+	text, _ := json.Marshal(kept)                                       // what was read can be written
 	return text
 }
 
@@ -64,14 +62,7 @@ func applications(list json.RawMessage) json.RawMessage {
 	type app struct {
 		PackageName string `json:"packageName"`
 	}
-	apps := make([]app, len(names))
-	for i, name := range names {
-		apps[i].PackageName = name
-	}
-	text, err := json.Marshal(apps)
-	if err != nil {
-		return nil
-	}
+	text, _ := json.Marshal(slice.Map(names, func(name string) app { return app{name} })) // texts can be written
 	return text
 }
 

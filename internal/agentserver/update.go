@@ -62,15 +62,9 @@ func (l *Server) updateTold(ctx context.Context, d agentdevice.Device, reported 
 	if reported == nil {
 		return nil, nil
 	}
-	outcome := rollout.Outcome("")
-	switch reported.State {
-	case protocol.UpdateInstalled:
-		outcome = rollout.Installed
-	case protocol.UpdateFailed:
-		outcome = rollout.Failed
-	case protocol.UpdateWentBack:
-		outcome = rollout.WentBack
-	default:
+	outcome, final := map[protocol.UpdateState]rollout.Outcome{protocol.UpdateInstalled: rollout.Installed,
+		protocol.UpdateFailed: rollout.Failed, protocol.UpdateWentBack: rollout.WentBack}[reported.State]
+	if !final {
 		return nil, nil
 	}
 	err := l.Updates.UpdateTold(ctx, d.ID, rollout.Word{SHA256: validate.Clean(reported.SHA256, maxVersion), Outcome: outcome,

@@ -8,6 +8,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -253,12 +254,9 @@ func (s Service) Create(ctx context.Context, p access.Principal, spec Spec) (Job
 	now := s.Now()
 	j := Job{ID: spec.ID, CompanyID: p.CompanyID, Command: commandOf(o), Arguments: spec.Arguments,
 		Filter: validate.Clean(spec.Words, maxWords), Maker: p.Actor(), Note: spec.Note,
-		Status: Running, Rate: spec.Rate, Total: len(ids), CreatedAt: now, StartsAt: spec.At, NextAt: spec.At}
+		Status: Running, Rate: cmp.Or(spec.Rate, DefaultRate), Total: len(ids), CreatedAt: now, StartsAt: spec.At, NextAt: spec.At}
 	if !resource.IsID(j.ID) {
 		j.ID = resource.NewID()
-	}
-	if j.Rate == 0 {
-		j.Rate = DefaultRate
 	}
 	if j.StartsAt.Before(now) {
 		j.StartsAt, j.NextAt = now, now

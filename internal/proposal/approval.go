@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -95,14 +96,12 @@ func (l Listed) Subject() approval.Subject {
 // with the signed one. shown is the document that the person saw, a *signature.Change, whose number of devices is used;
 // nil: the present number.
 func (l Listed) document(h signature.Head, shown any) any {
-	c := signature.Change{Head: h, Kind: map[Capability]string{CreatePolicy: "copy", RollBack: "rollback"}[l.Capability],
+	c := signature.Change{Head: h,
+		Kind:   cmp.Or(map[Capability]string{CreatePolicy: "copy", RollBack: "rollback"}[l.Capability], "change"),
 		Policy: signature.Policy{ID: l.PolicyID, Name: l.TargetName}, Result: l.Next.PolicyID, BaseVersion: l.BaseVersion,
 		Changes: []signature.Moved{}, DocumentSHA256: signature.Hash(l.Next.Document), Impact: string(l.Impact), Devices: l.Devices,
 		Warnings: append([]string{}, l.Warnings...),
 		Caller:   signature.Caller{Kind: string(l.Owner.Kind), ID: l.Owner.ID, Prefix: l.Maker.KeyPrefix, Client: l.Maker.Client}}
-	if c.Kind == "" {
-		c.Kind = "change"
-	}
 	for _, f := range l.Fields {
 		c.Changes = append(c.Changes, signature.Moved{Setting: f.Label, From: f.PreviousValue, To: f.Value})
 	}

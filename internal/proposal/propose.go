@@ -54,7 +54,7 @@ func (s *Service) draftCopy(ctx context.Context, call operation.Call, a CopyArgs
 	}
 	newName, wrong := policy.CleanName(a.DisplayName)
 	if wrong != "" {
-		return Proposal{}, fault.Invalid("displayName "+wrong, fault.Field{Field: "displayName", Message: wrong})
+		return Proposal{}, fault.InvalidField("displayName", wrong)
 	}
 	document, moves, err := changed(source, changes)
 	if err != nil {

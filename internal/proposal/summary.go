@@ -1,7 +1,9 @@
 package proposal
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/phrase"
@@ -109,16 +111,10 @@ var plainWords = map[string]string{ //nolint:gochecknoglobals // a table that is
 
 // others names members of a document that no setting names.
 func others(members []string) string {
-	seen := map[string]bool{}
 	var named []string
 	for _, member := range members {
 		first, _, _ := strings.Cut(member, ".")
-		word := member
-		if plain, known := plainWords[first]; known {
-			word = plain
-		}
-		if !seen[word] {
-			seen[word] = true
+		if word := cmp.Or(plainWords[first], member); !slices.Contains(named, word) {
 			named = append(named, word)
 		}
 	}

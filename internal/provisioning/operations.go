@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -34,14 +35,10 @@ func (a Args) GoString() string { return a.String() }
 
 func (a Args) request() Request {
 	r := Request{PolicyID: a.PolicyID, PersonalUsage: PersonalUsage(a.PersonalUsage)}
-	if a.WifiSSID == nil {
-		return r
+	if a.WifiSSID != nil {
+		r.Wifi = Wifi{SSID: *a.WifiSSID, Password: *cmp.Or(a.WifiPassword, new(string)),
+			Security: securityOf(a.WifiPassword, a.WifiSecurity), Hidden: *cmp.Or(a.WifiHidden, new(bool))}
 	}
-	r.Wifi = Wifi{SSID: *a.WifiSSID, Security: securityOf(a.WifiPassword, a.WifiSecurity)}
-	if a.WifiPassword != nil {
-		r.Wifi.Password = *a.WifiPassword
-	}
-	r.Wifi.Hidden = a.WifiHidden != nil && *a.WifiHidden
 	return r
 }
 

@@ -91,14 +91,11 @@ type Limits struct {
 
 // check checks the limits of callers that do not come through an operation, whose rules check them too.
 func (l Limits) check() error {
-	wrong := func(field, message string) error {
-		return fault.Invalid(field+" "+message, fault.Field{Field: field, Message: message})
-	}
 	switch {
 	case l.Devices < 0 || l.Devices > MaxDevices:
-		return wrong("maxDevices", "must be 1 to 100000")
+		return fault.InvalidField("maxDevices", "must be 1 to 100000")
 	case len(l.Tags) > MaxTags:
-		return wrong("tags", "must have at most 10 entries")
+		return fault.InvalidField("tags", "must have at most 10 entries")
 	case len(l.Tags) == 0:
 		return nil
 	}

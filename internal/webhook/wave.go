@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -143,10 +144,7 @@ func (r *Runner) loadNew(ctx context.Context, w Webhook, next *wave, last int64)
 				break
 			}
 			seen[e.AssetID] = true
-			h := Held{Key: e.AssetID, AssetID: e.AssetID, Position: e.Position}
-			if h.Key == "" {
-				h.Key = e.ID
-			}
+			h := Held{Key: cmp.Or(e.AssetID, e.ID), AssetID: e.AssetID, Position: e.Position}
 			next.sends = append(next.sends, send{e, h})
 		}
 		if len(found) > 0 {
