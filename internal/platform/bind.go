@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -211,9 +212,7 @@ func (p *Platform) enterprise(ctx context.Context, owner company.Company, signup
 		return answer.Name, nil
 	}
 	result := codeOf(err)
-	if err == nil {
-		err = errors.New("platform: the answer names no enterprise")
-	}
+	err = cmp.Or(err, errors.New("platform: the answer names no enterprise"))
 	if !lost && result != outcome.Unknown && result != outcome.Done {
 		return "", errors.Join(notBound(err), p.store.Signups.SetSignupNonce(ctx, signup.State, ""))
 	}

@@ -140,9 +140,7 @@ func (c *Config) complete(project string) {
 	c.PullTimeout = cmp.Or(c.PullTimeout, DefaultPullTimeout)
 	c.Quota = cmp.Or(c.Quota, DefaultQuota)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	if c.Observer == nil {
-		c.Observer = unobserved{}
-	}
+	c.Observer = cmp.Or(c.Observer, Observer(unobserved{}))
 	c.Schedule.complete()
 }
 

@@ -1,6 +1,10 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/musterhq/muster/internal/slice"
+)
 
 // row is a setting together with where a PLATFORM policy's document keeps it.
 type row struct {
@@ -47,11 +51,8 @@ type former struct {
 }
 
 func (r *row) setting() Setting {
-	s := Setting{ID: r.id, Label: r.label, Help: help(r.id), Group: r.group, HighImpact: r.high}
-	for _, c := range r.choices {
-		s.Allowed = append(s.Allowed, c.value)
-	}
-	return s
+	return Setting{ID: r.id, Label: r.label, Help: help(r.id), Group: r.group, HighImpact: r.high,
+		Allowed: slice.Map(r.choices, func(c choice) string { return c.value })}
 }
 
 // at splits a dotted path.
@@ -72,20 +73,13 @@ func reported(id, label, path string) row {
 // enumerated is a setting kept as one of the vendor's enum values. values are
 // pairs: ours, the vendor's.
 func enumerated(id, label, group string, high bool, path string, values [][2]string, was ...former) row {
-	r := row{id: id, label: label, group: group, high: high, path: at(path), former: was}
-	for _, v := range values {
-		r.choices = append(r.choices, choice{v[0], `"` + v[1] + `"`})
-	}
-	return r
+	return row{id: id, label: label, group: group, high: high, path: at(path), former: was,
+		choices: slice.Map(values, func(v [2]string) choice { return choice{v[0], `"` + v[1] + `"`} })}
 }
 
 // was describes a former member by pairs: its JSON, what the setting reads as.
 func was(path string, reads ...[2]string) former {
-	f := former{path: at(path)}
-	for _, r := range reads {
-		f.reads = append(f.reads, choice{value: r[1], json: r[0]})
-	}
-	return f
+	return former{path: at(path), reads: slice.Map(reads, func(r [2]string) choice { return choice{value: r[1], json: r[0]} })}
 }
 
 // as changes how a row reads and writes.

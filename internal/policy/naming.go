@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"strconv"
@@ -120,18 +121,11 @@ func OddNames(names []OddName) []OddName {
 		}
 		look := LookOf(n.Name)
 		byExact, byFolded := seen{n.Company, look.exact}, seen{n.Company, look.folded}
-		if n.LooksLike = exact[byExact]; n.LooksLike == "" {
-			n.LooksLike = folded[byFolded]
-		}
+		n.LooksLike = cmp.Or(exact[byExact], folded[byFolded])
 		if n.Wrong != "" || n.LooksLike != "" {
 			odd = append(odd, n)
 		}
-		if exact[byExact] == "" {
-			exact[byExact] = n.PolicyID
-		}
-		if folded[byFolded] == "" {
-			folded[byFolded] = n.PolicyID
-		}
+		exact[byExact], folded[byFolded] = cmp.Or(exact[byExact], n.PolicyID), cmp.Or(folded[byFolded], n.PolicyID)
 	}
 	return odd
 }
