@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -49,12 +50,7 @@ const downTime = time.Minute
 // goingDown reports whether a restart is under way since the start of the machine
 // with the boot id, or the device is to be erased: then nothing else is begun.
 func (a *Agent) goingDown(boot string) bool {
-	for _, e := range a.journal.Entries(Started) {
-		if e.Command.Type == Erase || a.restarts(e, boot) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.journal.Entries(Started), func(e Entry) bool { return e.Command.Type == Erase || a.restarts(e, boot) })
 }
 
 func (a *Agent) restarts(e Entry, boot string) bool {
@@ -296,9 +292,6 @@ func (a *Agent) withTroubles(values json.RawMessage) json.RawMessage {
 		return values
 	}
 	members["agentErrors"] = a.troubles
-	text, err := json.Marshal(members)
-	if err != nil {
-		return values
-	}
+	text, _ := json.Marshal(members) // what was read can be written
 	return text
 }

@@ -10,15 +10,10 @@ import (
 // if the policy was new to it, or if report is set.
 func (e *Emulator) schedulePolicy(d *simulated, report bool) {
 	e.after(d.latency(), func() {
-		if e.ready(d) && (e.applyPolicy(d) || report) {
+		if e.world.byDevice[d.ID] == d && !d.Deleted && d.acts() && (e.applyPolicy(d) || report) {
 			e.report(d, &outbox{})
 		}
 	})
-}
-
-// ready reports whether a device that the platform knows acts now.
-func (e *Emulator) ready(d *simulated) bool {
-	return e.world.byDevice[d.ID] == d && !d.Deleted && d.acts()
 }
 
 // applyPolicy makes a device apply its policy. It reports whether anything was

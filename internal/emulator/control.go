@@ -137,23 +137,20 @@ func (e *Emulator) Act(ctx context.Context, device, action string, notify bool) 
 }
 
 func (e *Emulator) act(d *simulated, action string, out *outbox) error {
+	if !d.lost() && (action == ActionExitLostMode || action == ActionReportLocation) {
+		return failAs("FAILED_PRECONDITION", "the device is not in lost mode")
+	}
 	switch action {
 	case ActionStatusReport:
 		e.report(d, out)
 	case ActionRemoveProfile, ActionFactoryReset:
 		return e.userLeaves(d, action, out)
 	case ActionExitLostMode:
-		if !d.lost() {
-			return failAs("FAILED_PRECONDITION", "the device is not in lost mode")
-		}
 		d.LostSince, d.LostModeExit = time.Time{}, e.now()
 		e.notify(d.owner, "USAGE_LOGS", d.usageLog(e.now(), &am.UsageLogEvent{EventType: "STOP_LOST_MODE_USER_ATTEMPT",
 			StopLostModeUserAttemptEvent: &am.StopLostModeUserAttemptEvent{Status: "ATTEMPT_SUCCEEDED"}}), out)
 		e.report(d, out)
 	case ActionReportLocation:
-		if !d.lost() {
-			return failAs("FAILED_PRECONDITION", "the device is not in lost mode")
-		}
 		e.notify(d.owner, "USAGE_LOGS", d.lostLocation(e.now()), out)
 	default:
 		return invalid("action must be %s, %s, %s, %s or %s", ActionStatusReport, ActionRemoveProfile, ActionFactoryReset,

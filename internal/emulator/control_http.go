@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // addControl adds the control API, with which tests and people control the simulated devices. The vendor has no such API.
@@ -89,11 +91,7 @@ func (e *Emulator) controlEnrol(r *http.Request, want Enrollment) (any, error) {
 	type enrolled struct {
 		Name string `json:"name"`
 	}
-	devices := make([]enrolled, len(names))
-	for i, name := range names {
-		devices[i].Name = name
-	}
-	return map[string]any{"devices": devices}, nil
+	return map[string]any{"devices": slice.Map(names, func(name string) enrolled { return enrolled{name} })}, nil
 }
 
 // shown serves a call that returns a list, as a JSON object with one member of that name.

@@ -120,7 +120,7 @@ func (e *Emulator) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer e.end()
-	saver := saver{emulator: e}
+	var nextSave time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -128,7 +128,7 @@ func (e *Emulator) Run(ctx context.Context) error {
 		for pause == 0 { // more is due than runs at a time
 			pause = e.runSome()
 		}
-		pause = min(pause, saver.step())
+		pause = min(pause, e.saveDue(&nextSave))
 		timer.Reset(pause)
 		select {
 		case <-ctx.Done():

@@ -151,9 +151,5 @@ func page[T, R any](c *call, items []T, key func(T) string, show func(T) R, usua
 	if end < len(items) {
 		next = base64.RawURLEncoding.EncodeToString([]byte(prefix + key(items[end-1])))
 	}
-	shown := make([]R, 0, end-start)
-	for _, item := range items[start:end] {
-		shown = append(shown, show(item))
-	}
-	return shown, next, nil
+	return slice.Map(items[start:end], show), next, nil
 }

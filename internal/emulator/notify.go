@@ -98,9 +98,7 @@ func (e *Emulator) publish(topic string, m pubsub.Message, out *outbox) {
 // announceTopic makes an enterprise's topic known with the vendor's test
 // message, which has no data.
 func (e *Emulator) announceTopic(n *enterprise) {
-	if n.Resource.PubsubTopic != "" {
-		e.notify(n, "test", nil, &outbox{})
-	}
+	e.notify(n, "test", nil, &outbox{})
 }
 
 // patience is how long a control call waits without any acknowledgment.

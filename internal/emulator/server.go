@@ -158,12 +158,10 @@ func (e *Emulator) answer(w http.ResponseWriter, r *http.Request, answer any, er
 	}
 	text, _ := answer.(json.RawMessage)
 	if fields := r.URL.Query().Get("fields"); fields != "" {
-		partial, err := selectFields(text, fields)
-		if err != nil {
+		if text, err = selectFields(text, fields); err != nil {
 			e.answerError(w, r, err)
 			return
 		}
-		text = partial
 	}
 	writeJSON(w, r, http.StatusOK, text)
 }

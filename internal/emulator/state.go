@@ -130,16 +130,9 @@ const (
 	saveShare    = 20
 )
 
-// saver saves the state while the emulator runs.
-type saver struct {
-	emulator *Emulator
-	next     time.Time
-}
-
-// step saves if there is something to save and enough time has passed. It gives
-// the pause until it wants to be called again.
-func (s *saver) step() time.Duration {
-	e := s.emulator
+// saveDue saves if there is something to save and the time next has come, which it
+// moves. It gives the pause until it wants to be called again.
+func (e *Emulator) saveDue(next *time.Time) time.Duration {
 	e.mu.Lock()
 	dirty := e.dirty
 	e.mu.Unlock()
@@ -147,7 +140,7 @@ func (s *saver) step() time.Duration {
 		return idle
 	}
 	start := e.now()
-	if pause := s.next.Sub(start); pause > 0 {
+	if pause := next.Sub(start); pause > 0 {
 		return pause
 	}
 	if err := e.Save(); err != nil {
@@ -155,6 +148,6 @@ func (s *saver) step() time.Duration {
 		e.markDirty()
 	}
 	took := e.now().Sub(start)
-	s.next = e.now().Add(max(saveInterval, saveShare*took))
+	*next = e.now().Add(max(saveInterval, saveShare*took))
 	return saveInterval
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/musterhq/muster/internal/discovery"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // status is the vendor's error: an HTTP status, the name of its canonical code,
@@ -106,10 +107,9 @@ func asStatus(err error) *status {
 }
 
 func violationStatus(err *discovery.Error) *status {
-	fields := make([]any, len(err.Violations))
-	for i, v := range err.Violations {
-		fields[i] = map[string]any{"field": v.Field, "description": v.Description}
-	}
+	fields := slice.Map(err.Violations, func(v discovery.Violation) any {
+		return map[string]any{"field": v.Field, "description": v.Description}
+	})
 	s := invalid("%s", err.Error())
 	s.details = []any{map[string]any{"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": fields}}
 	return s

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/agent"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // rule is how one setting of the catalog is brought about by Android's own
@@ -66,11 +67,7 @@ func (o order) line(on bool) []string {
 
 // restricted is a setting ALLOW | BLOCK that is user restrictions alone.
 func restricted(id string, sdk int, keys ...string) rule {
-	r := rule{id: id, sdk: sdk, on: []string{"BLOCK"}}
-	for _, name := range keys {
-		r.keys = append(r.keys, key{name: name})
-	}
-	return r
+	return rule{id: id, sdk: sdk, on: []string{"BLOCK"}, keys: slice.Map(keys, func(name string) key { return key{name: name} })}
 }
 
 func (r rule) with(name string, sdk int) rule {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // find returns a setting's rule, and the device's API level, if this device and
@@ -29,12 +31,7 @@ func (d *Device) find(ctx context.Context, setting, value string) (rule, int, er
 func (d *Device) Settings() []string { return Settings() }
 
 // Settings are the ids of the settings, in the contract's order.
-func Settings() (ids []string) {
-	for _, r := range rules() {
-		ids = append(ids, r.id)
-	}
-	return ids
-}
+func Settings() []string { return slice.Map(rules(), func(r rule) string { return r.id }) }
 
 // Apply implements agent.Device. Locks come off before and go on after what
 // they lock is changed.

@@ -42,16 +42,14 @@ func (d *Device) PushService(given string) (string, error) {
 
 // Token registers the device with the push service, once.
 func (p Push) Token(ctx context.Context) (string, error) {
-	p.Device.mu.Lock()
-	known, serial := p.Device.state.PushToken, p.Device.state.Facts.SerialNumber
-	p.Device.mu.Unlock()
-	if known != "" {
-		return known, nil
+	known := p.Device.State()
+	if known.PushToken != "" {
+		return known.PushToken, nil
 	}
 	var answer struct {
 		Token string `json:"token"`
 	}
-	body, err := json.Marshal(map[string]string{"device": serial})
+	body, err := json.Marshal(map[string]string{"device": known.Facts.SerialNumber})
 	if err != nil {
 		return "", err
 	}
@@ -71,15 +69,12 @@ func (p Push) Wait(ctx context.Context) error {
 		return err
 	}
 	for {
-		p.Device.mu.Lock()
-		seen := p.Device.state.PushSeen
-		p.Device.mu.Unlock()
 		var answer struct {
 			Messages []struct {
 				Seq int64 `json:"seq"`
 			} `json:"messages"`
 		}
-		query := url.Values{"token": {token}, "after": {strconv.FormatInt(seen, 10)},
+		query := url.Values{"token": {token}, "after": {strconv.FormatInt(p.Device.State().PushSeen, 10)},
 			"waitMs": {strconv.FormatInt(pushWait.Milliseconds(), 10)}}
 		if err := p.ask(ctx, http.MethodGet, "/messages?"+query.Encode(), nil, &answer); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/shell"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Settings implements agent.Device.
@@ -58,11 +59,9 @@ func (d *Device) Report(_ context.Context, groups agent.Reporting) (agent.Report
 			values[name] = value
 		}
 	}
-	apps := make([]map[string]any, len(s.Packages))
-	for i, name := range s.Packages {
-		apps[i] = map[string]any{"packageName": name, "versionCode": 1}
-	}
-	add(groups.Applications(), "applications", apps)
+	add(groups.Applications(), "applications", slice.Map(s.Packages, func(name string) map[string]any {
+		return map[string]any{"packageName": name, "versionCode": 1}
+	}))
 	add(groups.On("REPORT_DEVICE_SETTINGS"), "deviceSettings", map[string]any{"encrypted": true, "adbEnabled": s.Form == Shell})
 	add(groups.On("REPORT_DISPLAY_INFO"), "displays", []map[string]any{{"width": 1080, "height": 2400, "density": 420}})
 	add(groups.On("REPORT_HARDWARE_STATUS"), "hardwareStatus", map[string]any{"cpuTemperature": 41.5})

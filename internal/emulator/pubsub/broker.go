@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // What the broker holds at most.
@@ -151,11 +153,7 @@ func (b *Broker) Subscription(name string) (Subscription, error) {
 func (b *Broker) Subscriptions(project string) []Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var found []Subscription
-	for _, name := range inProject(maps.Keys(b.subscriptions), project) {
-		found = append(found, b.subscriptions[name].settings)
-	}
-	return found
+	return slice.Map(inProject(maps.Keys(b.subscriptions), project), func(name string) Subscription { return b.subscriptions[name].settings })
 }
 
 // DeleteSubscription removes a subscription and its messages.
