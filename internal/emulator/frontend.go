@@ -70,9 +70,6 @@ func setBody(r *http.Request, body []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// overridable are the methods that a POST may stand for.
-var overridable = []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete} //nolint:gochecknoglobals // a table that is never written to
-
 // overrideMethod lets a POST stand for another method. A GET whose address would
 // be too long has its query as a form in the body, as Google's Python client
 // sends it.
@@ -81,7 +78,7 @@ func (e *Emulator) overrideMethod(r *http.Request) error {
 	if r.Method != http.MethodPost || method == "" || method == http.MethodPost {
 		return nil
 	}
-	if !slices.Contains(overridable, method) {
+	if !slices.Contains([]string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete}, method) {
 		return invalid("Invalid method override: %q is not one of GET, PUT, PATCH and DELETE.", method)
 	}
 	r.Method = method
@@ -104,9 +101,6 @@ var shortNames = map[string]string{ //nolint:gochecknoglobals // a table that is
 	"$quotaUser": "quotaUser", "$apiFormat": "$.xgafv",
 }
 
-// withoutEffect are the system parameters that change nothing here.
-var withoutEffect = []string{"$ct", "$httpMethod", "$outputDefaults", "$unique", "$userProject"} //nolint:gochecknoglobals // a table that is never written to
-
 // systemParameters gives the system parameters their short names. Answers have
 // the names of enum values whatever enum-encoding asks for: a parser of proto3's
 // JSON takes both.
@@ -121,7 +115,7 @@ func systemParameters(r *http.Request) error {
 			delete(query, long)
 		}
 	}
-	for _, name := range withoutEffect {
+	for _, name := range []string{"$ct", "$httpMethod", "$outputDefaults", "$unique", "$userProject"} { // they change nothing here
 		delete(query, name)
 	}
 	if mask := r.Header.Get("X-Goog-FieldMask"); mask != "" && !query.Has("fields") {

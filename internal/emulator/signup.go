@@ -4,6 +4,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	am "google.golang.org/api/androidmanagement/v1"
@@ -51,16 +52,10 @@ func createSignupURL(e *Emulator, c *call) (any, error) {
 
 func allowedDomain(email string, domains []string) bool {
 	_, domain, ok := strings.Cut(email, "@")
-	if !ok {
-		return false
-	}
-	for _, allowed := range domains {
+	return ok && (len(domains) == 0 || slices.ContainsFunc(domains, func(allowed string) bool {
 		suffix, wild := strings.CutPrefix(allowed, "*.")
-		if domain == allowed || wild && strings.HasSuffix(domain, "."+suffix) {
-			return true
-		}
-	}
-	return len(domains) == 0
+		return domain == allowed || wild && strings.HasSuffix(domain, "."+suffix)
+	}))
 }
 
 // CompleteSignup confirms a sign-up as the administrator would on the vendor's

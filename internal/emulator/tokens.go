@@ -49,11 +49,10 @@ func (e *Emulator) makeToken(n *enterprise, r *am.EnrollmentToken) (*token, erro
 		r.Duration = discovery.FormatDuration(duration)
 	}
 	id := randomText(20, upper+lowerDigits)
-	value := randomText(20, upper)
 	r.Name = n.name() + "/enrollmentTokens/" + id
-	r.Value = value
+	r.Value = randomText(20, upper)
 	r.ExpirationTimestamp = timestamp(expires)
-	r.QrCode = qrCode(value)
+	r.QrCode = qrCode(r.Value)
 	if r.PolicyName != "" {
 		r.PolicyName = n.name() + "/policies/" + policyID
 	}
