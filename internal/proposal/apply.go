@@ -175,7 +175,7 @@ func (s *Service) send(ctx context.Context, t leased) Ending {
 		e.Save, e.Status = true, Succeeded // pushed once the company connects
 		return e
 	}
-	held, release := keep(ctx, s.Store, policy.LeaseKey(t.Next.PolicyID), t.holder)
+	held, release := keep(ctx, s.Store.Lease, policy.LeaseKey(t.Next.PolicyID), t.holder)
 	defer release()
 	held, cancel := context.WithTimeout(held, cmp.Or(s.PushLimit, DefaultPushLimit))
 	defer cancel()
@@ -244,23 +244,19 @@ func unknown() *fault.Error {
 		"it is not known whether the change was applied: read the proposal, and the policy's settings before you propose again")
 }
 
-// leaser is what keeping a lease needs. It fails as the database does.
-type leaser interface {
-	Lease(ctx context.Context, name, holder string, ttl time.Duration) (bool, error)
-}
-
 var errLeaseLost = errors.New("the lease of the policy was lost")
 
 // keep renews a lease. A lease that cannot be renewed in time is given up before
-// another caller can have it.
-func keep(ctx context.Context, l leaser, name, holder string) (held context.Context, release func()) {
+// another caller can have it. renew is the store's Lease.
+func keep(ctx context.Context, renew func(ctx context.Context, name, holder string, ttl time.Duration) (bool, error),
+	name, holder string) (held context.Context, release func()) {
 	held, lost := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for failures := 0; wait.For(held, renewEach); {
 			attempt, cancel := context.WithTimeout(held, renewEach/2)
-			ok, err := l.Lease(attempt, name, holder, leaseTime)
+			ok, err := renew(attempt, name, holder, leaseTime)
 			cancel()
 			if failures++; err == nil {
 				failures = 0

@@ -77,7 +77,7 @@ func (k *Reconciler) settle(ctx context.Context, id string) error {
 	if err != nil || !taken {
 		return err
 	}
-	held, release := keep(ctx, k.Store, policy.LeaseKey(p.Next.PolicyID), holder)
+	held, release := keep(ctx, k.Store.Lease, policy.LeaseKey(p.Next.PolicyID), holder)
 	defer release()
 	e, err := k.look(held, p)
 	if err != nil {

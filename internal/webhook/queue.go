@@ -49,9 +49,3 @@ type Queue interface {
 	// PassEvents moves the position of a webhook of that version past events that it does not get.
 	PassEvents(ctx context.Context, w Webhook, position int64) error
 }
-
-// Observer counts calls.
-type Observer interface {
-	// WebhookCalled notes a call, and whether the receiver took the event.
-	WebhookCalled(delivered bool)
-}

@@ -25,10 +25,11 @@ const (
 
 // Config is what a Runner needs.
 type Config struct {
-	Queue    Queue
-	Sender   *Sender
-	Sealer   access.Sealer
-	Observer Observer
+	Queue  Queue
+	Sender *Sender
+	Sealer access.Sealer
+	// Observer counts calls, by whether the receiver took the event.
+	Observer interface{ WebhookCalled(delivered bool) }
 	Slots    int // webhooks that are served at a time, each with up to 8 connections; 0: MaxSlots
 	Now      func() time.Time
 	Log      *slog.Logger

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/durable"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Keys are the keys of a service. They are in a file outside the database, so that a copy of the database is not enough to
@@ -255,11 +256,7 @@ func (k *Keys) VerifyStatement(statement, signature []byte) bool {
 
 // PublicKeys implements activity.Signer.
 func (k *Keys) PublicKeys() []ed25519.PublicKey {
-	var public []ed25519.PublicKey
-	for _, known := range k.signing {
-		public = append(public, known.key.Public().(ed25519.PublicKey))
-	}
-	return public
+	return slice.Map(k.signing, func(known signingKey) ed25519.PublicKey { return known.key.Public().(ed25519.PublicKey) })
 }
 
 // Prove implements activity.Prover.

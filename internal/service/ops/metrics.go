@@ -161,13 +161,13 @@ const (
 	hookFailed    = "failed"
 )
 
-// WebhookCalled implements webhook.Observer.
+// WebhookCalled counts a call of a webhook's receiver, which took the event or did not.
 func (m *Metrics) WebhookCalled(delivered bool) {
+	outcome := hookFailed
 	if delivered {
-		m.hooked.WithLabelValues(hookDelivered).Inc()
-		return
+		outcome = hookDelivered
 	}
-	m.hooked.WithLabelValues(hookFailed).Inc()
+	m.hooked.WithLabelValues(outcome).Inc()
 }
 
 // Webhooks notes how many webhooks are disabled, and how many others have events that their
