@@ -56,7 +56,10 @@ func OpenAdmin(now func() time.Time, keyFile string) func(context.Context, confi
 			Enterprises: db, Companions: db, Identity: db, AssetsNamed: db.AssetsNamed, Policies: policies, Users: db, Domains: db,
 			Connections: db, Activity: db, Signed: db, PublicURL: db.PublicURL,
 			Passkeys: func(publicURL string) (approval.Passkeys, error) { return passkey.New(config.Origin(publicURL)) },
-			Chain:    openChain(db, now), Backup: db.Backup, Platform: openPlatform(db, now), Provisioning: openProvisioning(db, now),
+			Platform: func(p config.Platform, publicURL string) (cli.Platform, error) {
+				return platform.New(platformConfig(p, publicURL, db, now)) // the command says what went wrong: no log
+			},
+			Chain: openChain(db, now), Backup: db.Backup, Provisioning: openProvisioning(db, now),
 			Tokens: db, Codes: db, Rollouts: db, Jobs: jobService(db, &command.Service{}, now), Mail: db,
 			Webhooks: openWebhooks(db, keys, now), Unproved: unproved, Close: db.Close}, nil
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -176,10 +177,7 @@ func (k Maintenance) Migrate(env *cli.Env, store config.Store) (done cli.Migrate
 	if found.Schema <= database.SchemaNumber() { // a newer program may count otherwise
 		done.Corrected, err = db.Recount(env.Context)
 	}
-	if closing := db.Close(); err == nil {
-		err = closing
-	}
-	return done, err
+	return done, cmp.Or(err, db.Close())
 }
 
 // Restore implements cli.Maintenance.

@@ -17,7 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform"
 	"github.com/musterhq/muster/internal/service/ops"
-	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/settings"
 )
@@ -28,12 +27,6 @@ func platformConfig(p config.Platform, publicURL string, db *database.DB, now fu
 	c.CallbackURL = publicURL + settings.CallbackPath
 	c.Stores = platform.Stores{Companies: db, Enterprises: db, Policies: db, Signups: db, Leases: db, Quota: db}
 	return c
-}
-
-func openPlatform(db *database.DB, now func() time.Time) func(config.Platform, string) (cli.Platform, error) {
-	return func(p config.Platform, publicURL string) (cli.Platform, error) {
-		return platform.New(platformConfig(p, publicURL, db, now)) // the command says what went wrong: no log
-	}
 }
 
 // Emulator is the platform's emulator, listening.

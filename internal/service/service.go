@@ -96,14 +96,10 @@ func New(ctx context.Context, settings config.Service, o Options) (_ *Service, e
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := s.listen(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.openDatabase(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.assemble(ctx); err != nil {
-		return nil, err
+	for _, step := range []func(context.Context) error{s.listen, s.openDatabase, s.assemble} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.db.SetPublicURL(ctx, s.public); err != nil {
 		return nil, err
@@ -135,18 +131,13 @@ func (s *Service) listen(ctx context.Context) error {
 		return err
 	}
 	s.metricsListener = metrics
-	s.onClose(closeOnce(metrics))
-	return nil
-}
-
-// closeOnce closes a listener that its server may have closed already.
-func closeOnce(l net.Listener) func() error {
-	return func() error {
-		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	s.onClose(func() error {
+		if err := metrics.Close(); !errors.Is(err, net.ErrClosed) { // its server may have closed it
 			return err
 		}
 		return nil
-	}
+	})
+	return nil
 }
 
 func (s *Service) onClose(step func() error) { s.closers = append(s.closers, step) }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,7 @@ func (l *loops) keep(ctx context.Context, loop Loop) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil {
-			err = errors.New("ended by itself")
-		}
+		err = cmp.Or(err, errors.New("ended by itself"))
 		l.mark(loop.Name, err.Error())
 		l.log.Error("a background loop failed and will be started again", "loop", loop.Name, "error", err, "after", restartDelay)
 		select {

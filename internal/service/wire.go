@@ -201,7 +201,10 @@ func (w *wiring) operations() error {
 		Log:     w.options.Logger,
 		Issuers: map[policy.Type]provisioning.Issuer{policy.Platform: w.platform, policy.Agent: w.link},
 	}
-	w.events()
+	// A quarter of the requests at a time may wait for events.
+	w.feed = &event.Feed{Store: w.db, Stands: w.db.PermitStands, Waiters: max(w.shares.Requests/4, 1)}
+	w.listen(event.Topic, w.feed.Wake)
+	w.onDrain(w.feed.Close)
 	define(r, handlers{asset.Reader{Store: w.db, Editor: w.db, Companions: w.commands.Push != nil}, w.db, w.commands,
 		w.proposals, codes, w.feed})
 	provisioning.DefineForPeople(&w.own, codes)
@@ -217,13 +220,6 @@ func (w *wiring) operations() error {
 	w.registry = r
 	w.callers = apikey.Authenticator{Keys: w.db, Now: w.db.Now}
 	return nil
-}
-
-// events makes the feed, at which a quarter of the requests at a time may wait.
-func (w *wiring) events() {
-	w.feed = &event.Feed{Store: w.db, Stands: w.db.PermitStands, Waiters: max(w.shares.Requests/4, 1)}
-	w.listen(event.Topic, w.feed.Wake)
-	w.onDrain(w.feed.Close)
 }
 
 // listen has a function hear of a topic until the service closes.

@@ -76,7 +76,7 @@ func (f *filler) makeKeys(ctx context.Context) {
 	}{
 		{"demo: everything", access.All, &f.memory.Key},
 		{"demo: reads", access.DevicesRead | access.PoliciesRead, &f.memory.Observer},
-		{"demo: assistant", assistantPreset(), &f.memory.Assistant},
+		{"demo: assistant", AssistantPreset(), &f.memory.Assistant},
 	} {
 		if *wanted.into != "" {
 			continue
@@ -89,8 +89,8 @@ func (f *filler) makeKeys(ctx context.Context) {
 	}
 }
 
-// assistantPreset is what an assistant needs, and no more.
-func assistantPreset() access.Permission {
+// AssistantPreset is what an assistant needs, and no more.
+func AssistantPreset() access.Permission {
 	i := slices.IndexFunc(access.Presets(), func(p access.Preset) bool { return p.Name == "assistant" })
 	return access.Presets()[i].Permissions
 }
