@@ -95,12 +95,10 @@ func (p *Platform) displayNames(ctx context.Context, r rank) (map[string]string,
 // the list.
 func (p *Platform) lacks(ctx context.Context, owner company.Company) (bool, error) {
 	err := p.enterpriseExists(ctx, owner.Enterprise)
-	switch codeOf(err) {
-	case outcome.Missing, outcome.Denied:
+	if code := codeOf(err); code == outcome.Missing || code == outcome.Denied {
 		return true, nil
-	default:
-		return false, err
 	}
+	return false, err
 }
 
 // strangers remembers the enterprises of other installations whose notifications came

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
@@ -93,12 +94,7 @@ func (p *Platform) CompareDevices(ctx context.Context, owner company.Company) er
 
 // endsRound reports whether a call failed as the next one would.
 func endsRound(err error) bool {
-	switch codeOf(err) {
-	case outcome.NotSent, outcome.Throttled, outcome.Denied:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]outcome.Code{outcome.NotSent, outcome.Throttled, outcome.Denied}, codeOf(err))
 }
 
 // deviceNames lists the names of an enterprise's devices, completely.

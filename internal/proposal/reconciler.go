@@ -148,14 +148,7 @@ func (k *Reconciler) compare(ctx context.Context, c company.Company, p Proposal,
 	return e, nil
 }
 
-// nextLook is how long after a look the next one is due.
+// nextLook is how long after a look the next one is due; 0: it was the last.
 func nextLook(looks int) time.Duration {
-	switch looks {
-	case 0:
-		return secondLook
-	case 1:
-		return thirdLook
-	default:
-		return 0
-	}
+	return map[int]time.Duration{0: secondLook, 1: thirdLook}[looks]
 }
