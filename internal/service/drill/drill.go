@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/script"
 	"github.com/musterhq/muster/internal/service/demo"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Settings say what to run.
@@ -53,12 +54,7 @@ func scenarios() []scenario {
 }
 
 // Names are the scenarios' names.
-func Names() (all []string) {
-	for _, s := range scenarios() {
-		all = append(all, s.name)
-	}
-	return all
-}
+func Names() []string { return slice.Map(scenarios(), func(s scenario) string { return s.name }) }
 
 // Run runs the scenarios one after another, each in a temporary directory that it removes. It
 // returns an error if a scenario cannot run. Harm is no error: the report lists it.

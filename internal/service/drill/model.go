@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/script"
+	"github.com/musterhq/muster/internal/service/demo"
 )
 
 // approvals requires the approval of every policy change and destructive command. Only tests
@@ -57,14 +58,8 @@ func compromisedModel(ctx context.Context, d *drill) {
 
 // assistantKey has the assistant's permissions and the destructive one.
 func (d *drill) assistantKey(ctx context.Context) string {
-	permissions := access.DevicesCommandDestructive
-	for _, preset := range access.Presets() {
-		if preset.Name == "assistant" {
-			permissions |= preset.Permissions
-		}
-	}
 	_, text, err := apikey.Keys{Store: d.Admin.Keys, Now: d.clock.now}.CreateForOperator(ctx,
-		apikey.Request{CompanyID: d.Company.ID, Name: "assistant", Permissions: permissions})
+		apikey.Request{CompanyID: d.Company.ID, Name: "assistant", Permissions: demo.AssistantPreset() | access.DevicesCommandDestructive})
 	script.Need(err)
 	return text
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,14 +63,13 @@ func (t *storyRun) part(ctx context.Context, format string, args ...any) {
 func (t *storyRun) setUp(ctx context.Context) {
 	settings, devices := t.look(ctx)
 	settings.Controls.DestructiveApproval = true
-	for _, a := range devices {
-		if t.device.ID == "" && a.Device.Management == asset.Platform && command.Eligible(command.WipeCompanyData, a, false) == nil {
-			t.device = a
-		}
-	}
-	if t.device.ID == "" {
+	at := slices.IndexFunc(devices, func(a asset.Asset) bool {
+		return a.Device.Management == asset.Platform && command.Eligible(command.WipeCompanyData, a, false) == nil
+	})
+	if at < 0 {
 		script.Fail("no device can be wiped")
 	}
+	t.device = devices[at]
 	t.part(ctx, "Acme lets assistants send commands. A person authorizes each one that destroys something.")
 	t.say("%d simulated devices are enrolled. The service runs at %s.", len(devices), t.Service.PublicURL())
 	t.controls(ctx, settings.Controls)
