@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/proposal"
 )
@@ -21,6 +22,7 @@ func TestEvents_FailedOrUnconfirmedApply(t *testing.T) {
 			return id
 		}
 		failed, unconfirmed := end(proposal.Failed), end(proposal.Unconfirmed)
+		equal(f, "applies in the log", f.recorded(activity.ProposalApplied), 2)
 		for key, want := range map[string][]string{
 			"k1": {words(event.PolicyFailed, "", failed), words(event.ProposalEnded, "FAILED", failed),
 				words(event.ProposalEnded, "UNCONFIRMED", unconfirmed)},

@@ -92,7 +92,11 @@ func TestPermit_MovedBy(t *testing.T) {
 		for _, move := range moves {
 			ctx := f.under(caller, nil)
 			destructive, plain := f.intent(a, command.WipeCompanyData), f.intent(a, command.Lock)
+			reads := f.under(caller, nil)
+			f.ok(f.db.PermitStands(reads))
 			f.ok(move.by())
+			f.moved(move.what, f.db.PermitStands(reads))
+			f.ok(f.db.PermitStands(f.Context())) // no permit binds it
 			for _, c := range []command.Command{destructive, plain} {
 				_, begun, err := f.db.Begin(ctx, c, nil)
 				f.moved(move.what, err)
