@@ -174,7 +174,7 @@ func (a bulkAction) arguments(get func(string) string) json.RawMessage {
 		value := strings.ReplaceAll(get(in.Name), "\r\n", "\n")
 		switch {
 		case in.Kind == "list":
-			if lines := linesOf(value); len(lines) > 0 {
+			if lines := frame.Lines(value); len(lines) > 0 {
 				args[in.Name] = lines
 			}
 		case value != "" || in.Required:
@@ -183,13 +183,4 @@ func (a bulkAction) arguments(get func(string) string) json.RawMessage {
 	}
 	text, _ := json.Marshal(args) // texts: it cannot fail
 	return text
-}
-
-func linesOf(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }

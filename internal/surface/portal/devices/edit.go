@@ -113,7 +113,7 @@ func dataText(data map[string]string) string {
 // dataOf reads dataText. It fails with fault.InvalidArguments for a line without "=", and for a key that stands twice.
 func dataOf(text string) (map[string]string, error) {
 	data := map[string]string{}
-	for _, line := range linesOf(text) {
+	for _, line := range frame.Lines(text) {
 		key, value, is := strings.Cut(line, "=")
 		key = strings.TrimSpace(key)
 		if _, twice := data[key]; twice || !is {

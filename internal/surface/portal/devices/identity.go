@@ -57,10 +57,7 @@ func (s *Section) enrollAgain(v *frame.Visit, d asset.Asset) error {
 		return v.Redirect(enrollPath(d.ID), v.Failed(err))
 	}
 	picture, err := provisioning.Draw(payload)
-	if err != nil {
-		return err
-	}
-	return v.Show("Enroll again", frame.DevicesPath, againPage(v, device{Asset: d}, frame.Picture(picture), token.ExpiresAt))
+	return v.ShowUnless(err, "Enroll again", frame.DevicesPath, againPage(v, device{Asset: d}, frame.Picture(picture), token.ExpiresAt))
 }
 
 func mergePath(id string) string { return frame.DevicePath(id) + "/merge" }
@@ -70,10 +67,7 @@ func comparePath(kept, other string) string { return mergePath(kept) + "?other="
 // compare shows an asset and another one side by side, before one is kept.
 func (s *Section) compare(v *frame.Visit, kept asset.Asset) error {
 	other, err := asset.Find(v.Context(), s.Assets, v.Principal, v.Query().Get("other"))
-	if err != nil {
-		return err
-	}
-	return v.Show("Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: kept}, device{Asset: other}))
+	return v.ShowUnless(err, "Merge two assets", frame.DevicesPath, mergePage(v, device{Asset: kept}, device{Asset: other}))
 }
 
 // merge makes the device of the asset named in the form that of this one.
@@ -143,10 +137,7 @@ func (s *Section) lostDevices(v *frame.Visit) error {
 // askLost shows the requests for one asset, before one is decided.
 func (s *Section) askLost(v *frame.Visit, a asset.Asset) error {
 	requests, err := s.Requests.EnrollmentRequests(v.Context(), a.CompanyID, a.ID)
-	if err != nil {
-		return err
-	}
-	return v.Show("Enroll again", frame.DevicesPath, asksPage(v, device{Asset: a}, requests))
+	return v.ShowUnless(err, "Enroll again", frame.DevicesPath, asksPage(v, device{Asset: a}, requests))
 }
 
 // decide is a person's decision about a request for an asset that they see.

@@ -106,10 +106,7 @@ func (s *Section) usual(v *frame.Visit, p policy.Policy) (provisioning.PersonalU
 // ask shows the form; ?policy=<id> chooses.
 func (s *Section) ask(v *frame.Visit) error {
 	f, err := s.sheet(v, v.Query())
-	if err != nil {
-		return err
-	}
-	return v.Show("Enroll", frame.EnrollPath, formPage(v, f))
+	return v.ShowUnless(err, "Enroll", frame.EnrollPath, formPage(v, f))
 }
 
 // create makes a code and shows it, once: it may hold the Wi-Fi password.

@@ -107,9 +107,6 @@ func (v *Visit) stillIn() error {
 
 // Stands returns an error if the person may no longer do what they could when the visit began.
 func (v *Visit) Stands() error {
-	if v.frame.Stands == nil {
-		return nil
-	}
 	return v.frame.Stands(v.Context())
 }
 

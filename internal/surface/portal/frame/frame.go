@@ -23,7 +23,7 @@ type Frame struct {
 	Own    *operation.Registry
 	Kernel *operation.Kernel
 	// Stands returns access.ErrMoved if what the caller may do has changed since the request was let in (access.Permit): a
-	// form that has changed nothing is then served once more from the start. nil: it is not asked.
+	// form that has changed nothing is then served once more from the start.
 	Stands    func(ctx context.Context) error
 	Companies company.Store
 	Users     account.UserStore

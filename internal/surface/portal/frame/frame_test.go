@@ -20,10 +20,13 @@ func (oneCompany) CompanyByID(context.Context, string) (company.Company, error) 
 	return company.Company{}, nil
 }
 
+// stands is an answer of the database to who may still do what.
+func stands(context.Context) error { return nil }
+
 func TestServe_PanicIsAnswered(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	f := &Frame{Companies: oneCompany{}, Hub: NewHub(), Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	f := &Frame{Companies: oneCompany{}, Stands: stands, Hub: NewHub(), Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	r := httptest.NewRequest(http.MethodGet, "/devices", nil)
 	r.Header.Set("Hx-Request", "true") // our own script: a notice is the answer
 	w := httptest.NewRecorder()
@@ -43,7 +46,7 @@ func TestServe_PanicIsAnswered(t *testing.T) {
 // that nothing was done.
 func TestServe_MovedInPart(t *testing.T) {
 	t.Parallel()
-	f := &Frame{Companies: oneCompany{}, Hub: NewHub(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	f := &Frame{Companies: oneCompany{}, Stands: stands, Hub: NewHub(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	r, served := httptest.NewRequest(http.MethodPost, "/users", nil), 0
 	r.Header.Set("Hx-Request", "true")
 	route := Route{Serve: func(v *Visit) error {

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -47,8 +48,7 @@ type stream struct {
 	mu            sync.Mutex
 	pending       []string // bounded by topics
 	signal        chan struct{}
-	end           chan struct{} // closed by finish
-	finish        func()
+	finish        context.CancelFunc // ends what serves it
 }
 
 // NewHub returns an empty hub.
@@ -127,13 +127,7 @@ func (s *stream) about(kind, id string) []string {
 	if id != "" {
 		return []string{kind + ":" + id}
 	}
-	var all []string
-	for _, t := range s.topics {
-		if strings.HasPrefix(t, kind+":") {
-			all = append(all, t)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(s.topics), func(t string) bool { return !strings.HasPrefix(t, kind+":") })
 }
 
 // tell notes topics that the page listens to.
@@ -199,8 +193,9 @@ func (f *Frame) live(v *Visit) error {
 	if len(topics) == 0 || len(topics) > maxTopics {
 		return fault.Invalid("a live page listens to 1 to 64 topics")
 	}
-	s := &stream{company: v.Company.ID, user: v.User.ID, topics: topics, signal: make(chan struct{}, 1), end: make(chan struct{})}
-	s.finish = sync.OnceFunc(func() { close(s.end) })
+	ctx, finish := context.WithCancel(v.Context())
+	defer finish()
+	s := &stream{company: v.Company.ID, user: v.User.ID, topics: topics, signal: make(chan struct{}, 1), finish: finish}
 	if !f.Hub.add(s) {
 		v.w.Header().Set("Retry-After", "30")
 		v.w.WriteHeader(http.StatusServiceUnavailable)
@@ -215,11 +210,11 @@ func (f *Frame) live(v *Visit) error {
 	h.Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(v.w)
 	_ = control.SetReadDeadline(time.Time{}) // the person only listens; the request is read
-	s.serve(v, control)
+	s.serve(ctx, v, control)
 	return nil
 }
 
-func (s *stream) serve(v *Visit, control *http.ResponseController) {
+func (s *stream) serve(ctx context.Context, v *Visit, control *http.ResponseController) {
 	beat, life := time.NewTicker(streamBeat), time.NewTimer(streamLife)
 	defer beat.Stop()
 	defer life.Stop()
@@ -230,9 +225,7 @@ func (s *stream) serve(v *Visit, control *http.ResponseController) {
 			return
 		}
 		select {
-		case <-v.Context().Done():
-			return
-		case <-s.end:
+		case <-ctx.Done():
 			return
 		case <-life.C:
 			return
@@ -242,19 +235,8 @@ func (s *stream) serve(v *Visit, control *http.ResponseController) {
 			}
 			text = ": \n\n"
 		case <-s.signal:
-			pause(v, s)
+			wait.For(ctx, streamPause) // so that a burst of changes becomes one event
 			text = fmt.Sprintf("data: %s\n\n", strings.Join(s.take(), " "))
 		}
-	}
-}
-
-// pause lets a burst of changes become one event.
-func pause(v *Visit, s *stream) {
-	timer := time.NewTimer(streamPause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.end:
-	case <-v.Context().Done():
 	}
 }

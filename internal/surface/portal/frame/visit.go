@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"mime"
 	"net/http"
 	"net/url"
@@ -113,9 +114,14 @@ func (v *Visit) PathValue(key string) string { return v.r.PathValue(key) }
 func (v *Visit) Query() url.Values { return v.r.URL.Query() }
 
 // Parted are the tags or labels of a form's field, which commas part; never nil.
-func Parted(text string) []string {
+func Parted(text string) []string { return filled(strings.SplitSeq(text, ",")) }
+
+// Lines are those of a form's field that are not blank, without the space around them; never nil.
+func Lines(text string) []string { return filled(strings.Lines(text)) }
+
+func filled(parts iter.Seq[string]) []string {
 	all := []string{}
-	for one := range strings.SplitSeq(text, ",") {
+	for one := range parts {
 		if one = strings.TrimSpace(one); one != "" {
 			all = append(all, one)
 		}
@@ -259,6 +265,14 @@ const OnceField = "once"
 // Show answers with a whole page. active is the Path of its Section.
 func (v *Visit) Show(title, active string, body templ.Component) error {
 	return v.ShowStatus(http.StatusOK, title, active, body)
+}
+
+// ShowUnless is Show with what was read, unless that failed with err, which it returns.
+func (v *Visit) ShowUnless(err error, title, active string, body templ.Component) error {
+	if err != nil {
+		return err
+	}
+	return v.Show(title, active, body)
 }
 
 // ShowStatus is Show with another status, such as for a form with mistakes.

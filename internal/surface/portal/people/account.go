@@ -140,10 +140,7 @@ func (s *Account) endSession(v *frame.Visit) error {
 
 func (s *Account) newPasskey(v *frame.Visit) error {
 	challenge, err := s.Passkeys.BeginAdd(v.Context(), v.User)
-	if err != nil {
-		return err
-	}
-	return v.Show("Add a passkey", "", passkeyPage(v, challenge, afterPasskey(v.Query().Get("next"))))
+	return v.ShowUnless(err, "Add a passkey", "", passkeyPage(v, challenge, afterPasskey(v.Query().Get("next"))))
 }
 
 // afterPasskey returns the portal's address to which a user goes after adding a passkey: next, if that is an address of the
@@ -178,10 +175,7 @@ func (s *Account) renewCodes(v *frame.Visit) error {
 		return fault.New(fault.Refused, "recovery codes stand in for a passkey, and you have none")
 	}
 	codes, err := s.Passkeys.RenewCodes(v.Context(), v.User)
-	if err != nil {
-		return err
-	}
-	return v.Show("Recovery codes", "", codesPage(codes, frame.AccountPath))
+	return v.ShowUnless(err, "Recovery codes", "", codesPage(codes, frame.AccountPath))
 }
 
 // chooseMail keeps which mail the person gets. With no event ticked there is none; those of

@@ -49,10 +49,7 @@ func userPath(id string) string { return frame.UsersPath + "/" + url.PathEscape(
 
 func (s *Users) list(v *frame.Visit) error {
 	users, err := s.Store.Users(v.Context(), v.Company.ID)
-	if err != nil {
-		return err
-	}
-	return v.Show("Users", frame.SettingsPath, userList(v, users))
+	return v.ShowUnless(err, "Users", frame.SettingsPath, userList(v, users))
 }
 
 // userForm is the form of a new or a changed user.

@@ -137,10 +137,7 @@ func (s *Section) some(v *frame.Visit, policyID string) ([]asset.Asset, error) {
 // devices shows which devices are under the policy, and what they applied.
 func (s *Section) devices(v *frame.Visit, p policy.Policy) error {
 	some, err := s.some(v, p.ID)
-	if err != nil {
-		return err
-	}
-	return v.Show(p.Name+": devices", frame.PoliciesPath, devicesPage(v, sheet{Policy: p, Tab: "devices"}, some))
+	return v.ShowUnless(err, p.Name+": devices", frame.PoliciesPath, devicesPage(v, sheet{Policy: p, Tab: "devices"}, some))
 }
 
 // document shows the whole document, to read: its members are in the order of the form

@@ -179,10 +179,7 @@ func (s *Section) review(v *frame.Visit) error {
 	}
 	if p.Type == policy.Agent {
 		d, err := s.Policies.Preview(v.Context(), v.Principal, p.ID, version, policy.Edit{Changes: changes})
-		if err != nil {
-			return err
-		}
-		return v.Show(p.Name, frame.PoliciesPath, agentReview(v, sheet{Policy: p}, d, changes))
+		return v.ShowUnless(err, p.Name, frame.PoliciesPath, agentReview(v, sheet{Policy: p}, d, changes))
 	}
 	return s.propose(v, "update_policy_settings", map[string]any{"policyId": p.ID, "changes": changes}, frame.PolicyPath(p.ID))
 }

@@ -95,10 +95,7 @@ func formed(f updateForm) (json.RawMessage, error) {
 			*at = new(60*h + m)
 		}
 	}
-	for line := range strings.Lines(f.Freezes) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
+	for _, line := range frame.Lines(f.Freezes) {
 		found := freezeForm.FindStringSubmatch(line)
 		if found == nil {
 			return nil, fault.New(fault.Refused,

@@ -131,10 +131,7 @@ func (s *Section) updates(v *frame.Visit) (err error) {
 	if v.May(account.ViewDevices) {
 		u.Troubles, err = s.Updates.UpdateTroubles(v.Context(), v.Company.ID, maxTroubles)
 	}
-	if err != nil {
-		return err
-	}
-	return v.Show("Agent updates", frame.SettingsPath, updatesPage(v, u))
+	return v.ShowUnless(err, "Agent updates", frame.SettingsPath, updatesPage(v, u))
 }
 
 // pauseUpdates holds back the company's devices, or no longer. Those of others go on.

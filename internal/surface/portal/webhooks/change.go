@@ -84,10 +84,7 @@ func (s *Section) rotate(v *frame.Visit) error {
 		return err
 	}
 	w, secret, err := s.Service.Rotate(v.Context(), v.Company.ID, id)
-	if err != nil {
-		return err
-	}
-	return v.Show("The webhook's secret", frame.SettingsPath, secretPage(v, w, secret))
+	return v.ShowUnless(err, "The webhook's secret", frame.SettingsPath, secretPage(v, w, secret))
 }
 
 func (s *Section) finish(v *frame.Visit) error {
