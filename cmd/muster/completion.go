@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/cli"
 )
 
@@ -107,10 +108,7 @@ func candidates(node *kong.Node, open *kong.Flag, arguments int, flag bool) (wor
 	case open != nil:
 		return values(open.Value)
 	case flag:
-		for _, one := range slices.Concat(node.AllFlags(true)...) {
-			words = append(words, "--"+one.Name)
-		}
-		return words
+		return slice.Map(slices.Concat(node.AllFlags(true)...), func(flag *kong.Flag) string { return "--" + flag.Name })
 	case arguments < len(node.Positional):
 		return values(node.Positional[arguments])
 	}
@@ -132,20 +130,12 @@ func values(v *kong.Value) []string {
 
 // flagOf finds a flag of the command or of those above it by its long or short name, with the hyphens; nil: none.
 func flagOf(node *kong.Node, name string) *kong.Flag {
-	for _, flag := range slices.Concat(node.AllFlags(false)...) {
-		if name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short) {
-			return flag
-		}
-	}
-	return nil
+	return slice.First(slices.Concat(node.AllFlags(false)...), func(flag *kong.Flag) bool {
+		return name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short)
+	})
 }
 
 // childOf finds a subcommand by its name; nil: none.
 func childOf(node *kong.Node, name string) *kong.Node {
-	for _, child := range node.Children {
-		if child.Type == kong.CommandNode && child.Name == name {
-			return child
-		}
-	}
-	return nil
+	return slice.First(node.Children, func(child *kong.Node) bool { return child.Type == kong.CommandNode && child.Name == name })
 }

@@ -59,14 +59,14 @@ func (r *rehearsal) serve(t *testing.T, registry *operation.Registry) (servertes
 	kernel := operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: r, Now: now}, ReadsPerMinute: 1, Now: now})
 	keys := apikey.Authenticator{Keys: r, Now: now}
 	tools, err := mcp.New(mcp.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Keys: keys, Now: now,
-		Log: slog.New(slog.DiscardHandler)})
+		Served: func(string, int, time.Duration) {}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(mcp.Path, tools)
 	server := httptest.NewServer(rest.New(rest.Config{Registry: rehearsed, Once: operation.Once{Kernel: kernel}, Authenticator: keys,
-		Now: now}).Wrap(mux))
+		Served: func(string, int, time.Duration) {}, Now: now, Log: slog.New(slog.DiscardHandler)}).Wrap(mux))
 	t.Cleanup(server.Close)
 	return servertest.Client{TB: t, URL: server.URL, Key: text}, servertest.WithKey(t, server.URL, text)
 }

@@ -39,7 +39,8 @@ func FuzzToolArguments(f *testing.F) {
 	rehearsed := registry.Rehearsal(func(context.Context, *operation.Operation, operation.Call) (any, error) { return nil, r.result })
 	tools, err := mcp.New(mcp.Config{Registry: rehearsed,
 		Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: r, Now: now}, Now: now})},
-		Keys: apikey.Authenticator{Keys: r, Now: now}, Now: now, Log: slog.New(slog.DiscardHandler)})
+		Keys: apikey.Authenticator{Keys: r, Now: now}, Now: now, Served: func(string, int, time.Duration) {},
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}

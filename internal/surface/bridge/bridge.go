@@ -43,8 +43,8 @@ type Bridge struct {
 }
 
 // errRefusedKey says what to do about a 401.
-var errRefusedKey = errors.New("the service refuses the API key: it is missing, invalid, expired or revoked; set MUSTER_API_KEY to one " +
-	"that `muster key create` has shown")
+var errRefusedKey error = &refusal{&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the service refuses the API key: it is " +
+	"missing, invalid, expired or revoked; set MUSTER_API_KEY to one that `muster key create` has shown"}}
 
 // Run carries messages until the client closes in or ctx ends; requests under
 // way are answered first. A line that is not a JSON-RPC message is answered with
@@ -203,14 +203,10 @@ func (r *run) exchange(ctx context.Context, message jsonrpc.Message) (jsonrpc.Me
 
 // wireError is what the client is told: the service's own error if it gave one.
 func wireError(err error) *jsonrpc.Error {
-	var wire *jsonrpc.Error
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.error
 	}
-	switch {
-	case errors.Is(err, errRefusedKey):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errRefusedKey.Error()}
-	case errors.As(err, &wire) && wire.Code != rejectedByTransport:
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code != rejectedByTransport {
 		return wire
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the bridge got no answer from the service: " + err.Error()}

@@ -355,12 +355,8 @@ func showCompany(verb string, c company.Company, trouble company.Trouble) answer
 }
 
 func enabled(s access.Settings) string {
-	var on []string
-	for _, setting := range []string{"device-commands", "destructive-commands", "policy-changes", "provisioning", "oauth-connections"} {
-		if s.On(gateOf(setting)) {
-			on = append(on, setting)
-		}
-	}
+	all := []string{"device-commands", "destructive-commands", "policy-changes", "provisioning", "oauth-connections"}
+	on := slices.DeleteFunc(all, func(setting string) bool { return !s.On(gateOf(setting)) })
 	return orDash(strings.Join(on, ","))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // KeyCommands manage API keys. The command line is the operator's: the
@@ -75,12 +76,8 @@ func (c *KeyCreate) permissions() (access.Permission, error) {
 	if err != nil {
 		return 0, fault.Invalid(err.Error())
 	}
-	for _, preset := range access.Presets() {
-		if preset.Name == c.Preset {
-			p |= preset.Permissions
-		}
-	}
-	return p, nil
+	preset := slice.First(access.Presets(), func(preset access.Preset) bool { return preset.Name == c.Preset })
+	return p | preset.Permissions, nil
 }
 
 // warn says which permissions allow nothing.

@@ -122,9 +122,7 @@ func (c Config) noted(next http.Handler) http.Handler {
 		if failed := noted.failed.Load(); failed != 0 {
 			code = int(failed)
 		}
-		if c.Served != nil {
-			c.Served(noted.operation, code, took)
-		}
+		c.Served(noted.operation, code, took)
 		p := noted.caller.principal
 		c.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", noted.id), slog.String("method", r.Method),
 			slog.String("path", Path), slog.String("operation", noted.operation), slog.Int("status", code),

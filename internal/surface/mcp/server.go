@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ type Config struct {
 	Version         string
 	Now             func() time.Time
 	Log             *slog.Logger
-	// Served, if not nil, counts requests, as it does those of REST.
+	// Served counts requests, as it does those of REST.
 	Served func(operation string, status int, took time.Duration)
 	// Customize, if not nil, adds to the protocol server; conformance tests
 	// mount their fixtures on our middleware with it.
@@ -118,14 +119,10 @@ func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
 // scopes, if it is a connection. The authorization inside each tool is the
 // boundary; this is a courtesy.
 func (c Config) hide(list *sdk.ListToolsResult, found caller) {
-	visible := make([]*sdk.Tool, 0, len(list.Tools))
-	for _, tool := range list.Tools {
+	list.Tools = slices.DeleteFunc(list.Tools, func(tool *sdk.Tool) bool {
 		o := c.Registry.Find(tool.Name)
-		if o == nil || access.Grant(found.atMost(), o.Needs, o.Gate) == nil {
-			visible = append(visible, tool)
-		}
-	}
-	list.Tools = visible
+		return o != nil && access.Grant(found.atMost(), o.Needs, o.Gate) != nil
+	})
 }
 
 // reply writes an error of the transport in REST's shared shape.

@@ -7,6 +7,7 @@ import (
 	"crypto/cipher"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -97,7 +98,7 @@ func (d *durable) serve(s access.Sealer, claims operation.Claims) *rest.Server {
 			Budgets: operation.Budgets{Store: &d.budget, Now: d.clock.Now}, Now: d.clock.Now}),
 			Claims: claims, Sealer: s},
 		Authenticator: keys{"good": principal("k1", access.All), "other": principal("k2", access.All), "poor": principal("k1", 0)},
-		Now:           d.clock.Now,
+		Served:        func(string, int, time.Duration) {}, Now: d.clock.Now, Log: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -41,10 +41,10 @@ type Config struct {
 	Authenticator Authenticator
 	// PublicURL is the service's address, for the description.
 	PublicURL string
-	// Served, if not nil, is called once an answer is written, for metrics; operation is
-	// empty where the request met none.
+	// Served is called once an answer is written, for metrics; operation is empty where the
+	// request met none.
 	Served func(operation string, status int, took time.Duration)
-	Log    *slog.Logger // may be nil
+	Log    *slog.Logger
 	Now    func() time.Time
 }
 
@@ -61,15 +61,11 @@ type Server struct {
 //
 // Do not mount it on an http.ServeMux: that redirects "//" and "..". Use Wrap.
 func New(c Config) *Server {
-	s := &Server{
+	return &Server{
 		Config: c, routes: newRoutes(c.Registry),
 		described: sync.OnceValue(func() []byte { return OpenAPI(c.Registry, c.PublicURL) }),
 		reference: newReference(c.Registry, c.PublicURL),
 	}
-	if s.Log == nil {
-		s.Log = slog.New(slog.DiscardHandler)
-	}
-	return s
 }
 
 // isDescription reports whether the OpenAPI document is at a path. Programs that
@@ -225,9 +221,7 @@ func (s *Server) note(q *request, status int, took time.Duration) {
 	if q.operation != nil {
 		name = q.operation.Name
 	}
-	if s.Served != nil {
-		s.Served(name, status, took)
-	}
+	s.Served(name, status, took)
 	s.Log.LogAttrs(q.Context(), slog.LevelInfo, "request", slog.String("request_id", q.id), slog.String("method", q.Method),
 		slog.String("path", q.URL.EscapedPath()), slog.String("operation", name), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("caller", q.caller.ID), slog.String("key", q.caller.Prefix),

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -95,7 +96,7 @@ func newService(t testing.TB) *service {
 			Now: now})},
 		Authenticator: keys{"good": principal("k1", access.All), "poor": principal("k2", 0),
 			"commander": principal("k3", access.DevicesCommand)},
-		Now: now,
+		Served: func(string, int, time.Duration) {}, Now: now, Log: slog.New(slog.DiscardHandler),
 	})
 	return s
 }

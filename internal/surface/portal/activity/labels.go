@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -39,11 +40,8 @@ func outcomeWord(o activity.Outcome) string {
 	return words[o]
 }
 
-func options[T ~string](values []T, word func(T) string) (all []option) {
-	for _, value := range values {
-		all = append(all, option{string(value), word(value)})
-	}
-	return all
+func options[T ~string](values []T, word func(T) string) []option {
+	return slice.Map(values, func(value T) option { return option{string(value), word(value)} })
 }
 
 // shown are the filters in words, for paper, which has no form. The time stands below the histogram.
@@ -72,10 +70,7 @@ func rangeOptions(p view) (all []option) {
 	if p.Query.Get("from") != "" {
 		all = append(all, option{"", "As chosen"})
 	}
-	for _, s := range spans() {
-		all = append(all, option{s.Value, s.Label})
-	}
-	return all
+	return append(all, slice.Map(spans(), func(s span) option { return option{s.Value, s.Label} })...)
 }
 
 func barLabel(b bar) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -142,13 +143,8 @@ func choices(u account.User) (all []choice) {
 }
 
 func (s *Section) newKey(v *frame.Visit) error {
-	form := keyForm{}
-	for _, one := range access.Presets() {
-		if one.Name == v.Query().Get("preset") {
-			form.Chosen = one.Permissions
-		}
-	}
-	return s.showForm(v, http.StatusOK, form)
+	asked := slice.First(access.Presets(), func(p access.Preset) bool { return p.Name == v.Query().Get("preset") })
+	return s.showForm(v, http.StatusOK, keyForm{Chosen: asked.Permissions})
 }
 
 // showForm shows the form: one form makes one key.

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
 
@@ -29,21 +30,14 @@ func (a action) typed() bool { return a.Irreversible || a.Confirm == command.ByN
 
 // actions are all commands, in the portal's order.
 func actions() []action {
-	var all []action
-	for _, row := range command.Catalog() {
-		all = append(all, action{row})
-	}
+	all := slice.Map(command.Catalog(), func(row *command.Row) action { return action{row} })
 	slices.SortFunc(all, func(a, b action) int { return cmp.Compare(a.Rank, b.Rank) })
 	return all
 }
 
 func findAction(operation string) (action, bool) {
-	for _, a := range actions() {
-		if a.Operation == operation {
-			return a, true
-		}
-	}
-	return action{}, false
+	a := slice.First(actions(), func(a action) bool { return a.Operation == operation })
+	return a, a.Row != nil
 }
 
 // begins is the initial value of an input: what was typed before, or the company's text for lost mode. A password is

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -129,11 +130,8 @@ func (s *Section) export(v *frame.Visit) error {
 	}
 	v.Download("text/csv; charset=utf-8", "devices-"+v.Now.UTC().Format("2006-01-02")+".csv")
 	out := csv.NewWriter(v.Writer())
-	head := []string{asset.ExportedID}
-	for _, c := range shown {
-		head = append(head, c.Name)
-	}
-	_ = out.Write(head)
+	names := slice.Map(shown, func(c column) string { return c.Name })
+	_ = out.Write(append([]string{asset.ExportedID}, names...))
 	control := http.NewResponseController(v.Writer())
 	for some := range slices.Chunk(ids, exportStride) {
 		_ = control.SetWriteDeadline(v.Clock().Add(exportPause))
@@ -176,13 +174,8 @@ func exportedList(asked url.Values) (frame.List, error) {
 // exported are the ids of the devices of the list, or of those that were selected.
 func (s *Section) exported(v *frame.Visit, l frame.List, all bool) ([]string, error) {
 	if asked := v.Query(); asked.Has("id") && !all {
-		ids := selected(asked)
-		chosen, err := s.found(v, ids)
-		ids = ids[:0]
-		for _, a := range chosen {
-			ids = append(ids, a.ID)
-		}
-		return ids, err
+		chosen, err := s.found(v, selected(asked))
+		return slice.Map(chosen, func(a asset.Asset) string { return a.ID }), err
 	}
 	q, findable, err := s.query(v, l)
 	if err != nil || !findable {

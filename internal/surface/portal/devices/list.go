@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -70,12 +71,7 @@ func managementWords() [][2]string {
 
 // wordOf is a choice's word; what is not a choice is shown as it is.
 func wordOf(choices [][2]string, value string) string {
-	for _, c := range choices {
-		if c[0] == value {
-			return c[1]
-		}
-	}
-	return value
+	return cmp.Or(slice.First(choices, func(c [2]string) bool { return c[0] == value })[1], value)
 }
 
 // read fills a table, with the last page where there is no such page any more.
@@ -181,23 +177,13 @@ func filterProblem(err error) string {
 
 // policy is one of the policies on offer; zero: it is not known.
 func (t table) policy(id string) policy.Policy {
-	for _, p := range t.Policies {
-		if p.ID == id {
-			return p
-		}
-	}
-	return policy.Policy{}
+	return slice.First(t.Policies, func(p policy.Policy) bool { return p.ID == id })
 }
 
 // wanted is the policy of the filter, which has its id or its path name; zero: it is not on offer.
 func (t table) wanted() policy.Policy {
 	asked := t.Get("policy")
-	for _, p := range t.Policies {
-		if asked == p.ID || asked == p.PathName() {
-			return p
-		}
-	}
-	return policy.Policy{}
+	return slice.First(t.Policies, func(p policy.Policy) bool { return asked == p.ID || asked == p.PathName() })
 }
 
 // below is the version below which an app is looked for, in words.

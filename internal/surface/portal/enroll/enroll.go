@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/provisioning"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/edge"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 )
@@ -222,12 +223,7 @@ func usages() []usage {
 
 // title is the use of a code in words.
 func title(use provisioning.PersonalUsage) string {
-	for _, u := range usages() {
-		if u.Value == use {
-			return u.Title
-		}
-	}
-	return ""
+	return slice.First(usages(), func(u usage) bool { return u.Value == use }).Title
 }
 
 // steps are what to do with the code on a new or reset device.

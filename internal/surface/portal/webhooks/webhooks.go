@@ -3,11 +3,11 @@
 package webhooks
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/portal/frame"
 	"github.com/musterhq/muster/internal/webhook"
 )
@@ -74,12 +74,9 @@ func (s *Section) list(v *frame.Visit) error {
 
 // newRow is a webhook with its attempts, the newest first.
 func newRow(w webhook.Webhook, attempts []webhook.Attempt) row {
-	r := row{Webhook: w}
+	r := row{Webhook: w, Failure: slice.First(attempts, func(a webhook.Attempt) bool { return !a.Delivered() })}
 	if len(attempts) > 0 {
 		r.Last = attempts[0]
-	}
-	if i := slices.IndexFunc(attempts, func(a webhook.Attempt) bool { return !a.Delivered() }); i >= 0 {
-		r.Failure = attempts[i]
 	}
 	return r
 }

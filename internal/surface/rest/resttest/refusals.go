@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -97,7 +98,7 @@ func (s surface) serve(registry *operation.Registry, requests ...*http.Request) 
 		Registry: registry.Rehearsal(s.handle),
 		Once: operation.Once{Kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Store: s, Now: now},
 			ReadsPerMinute: 1, Now: now})},
-		Authenticator: s, Now: now,
+		Authenticator: s, Served: func(string, int, time.Duration) {}, Now: now, Log: slog.New(slog.DiscardHandler),
 	})
 	var w *httptest.ResponseRecorder
 	for _, r := range requests {
