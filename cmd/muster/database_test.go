@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/database/firsttest"
 	"github.com/musterhq/muster/internal/database/pgtest"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // stored is a database that the first version made, with the program on it.
@@ -224,8 +225,8 @@ func TestServe_EndsWhenItIsOutdated(t *testing.T) {
 		service := s.serve()
 		s.answers(service.address)
 		firsttest.Exec(t, s.url, `UPDATE versions SET schema_number = schema_number + 1, lowest_writer = schema_number + 1`)
-		if code := service.wait(); code != exitFailed {
-			t.Errorf("it ends with %d, want %d", code, exitFailed)
+		if code := service.wait(); code != cli.ExitFailed {
+			t.Errorf("it ends with %d, want %d", code, cli.ExitFailed)
 		}
 		lines := strings.Split(strings.TrimSpace(service.log.String()), "\n")
 		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "muster: a newer Muster changed the database") ||
@@ -258,7 +259,7 @@ func TestServe_ChecksALargeFileLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	service := p.serve()
-	if code := service.wait(); code != exitFailed || !strings.Contains(service.log.String(), "muster restore FILE") {
+	if code := service.wait(); code != cli.ExitFailed || !strings.Contains(service.log.String(), "muster restore FILE") {
 		t.Errorf("it ends with %d\n%s", code, service.log)
 	}
 }

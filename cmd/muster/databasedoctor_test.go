@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/database/firsttest"
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // A file that another process has locked is no database to work on, and the
@@ -88,7 +89,7 @@ func (p processes) doctor(title string) map[string]finding {
 		found[f.Check] = f
 		failed = failed || f.Status == "failed"
 	}
-	if code := c.ProcessState.ExitCode(); failed != (code == exitFailed) || failed == answer.OK {
+	if code := c.ProcessState.ExitCode(); failed != (code == cli.ExitFailed) || failed == answer.OK {
 		p.t.Errorf("%s: the doctor ends with %d and says %s", title, code, text)
 	}
 	return found

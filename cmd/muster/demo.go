@@ -45,7 +45,7 @@ func (c *demoCommand) Run(env *cli.Env) error {
 func (c *demoCommand) tell(env *cli.Env, logger *slog.Logger) error {
 	story := drill.Story{Settings: drill.Settings{Now: env.Now, Log: logger}, Out: env.Out, Pause: c.Pause}
 	story.Command = func(out io.Writer, args ...string) error {
-		if code := run(args, strings.NewReader(""), out, env.Err); code != exitOK {
+		if code := run(args, strings.NewReader(""), out, env.Err); code != cli.ExitOK {
 			return fmt.Errorf("muster %s ended with exit code %d", args[0], code)
 		}
 		return nil

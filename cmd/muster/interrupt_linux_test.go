@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/test/poll"
 )
 
@@ -59,7 +60,7 @@ func TestInterrupt_EndsReading(t *testing.T) {
 			return err == nil && unread == 0
 		})
 		_ = c.Process.Signal(syscall.SIGINT)
-		if code := ends(c); code != exitFailed || !strings.Contains(says.String(), "interrupted: nothing was changed") {
+		if code := ends(c); code != cli.ExitFailed || !strings.Contains(says.String(), "interrupted: nothing was changed") {
 			t.Errorf("muster %v ends with %d: %s", args, code, says.String())
 		}
 		_, _ = in.Close(), out.Close()
@@ -101,7 +102,7 @@ func TestInterrupt_EndsAskingForAPassword(t *testing.T) {
 	until(t, "it asks", func() bool { return !shows() })
 	_, _ = keyboard.WriteString("\x03")
 	want := "Password: \nmuster: cannot read the password from the terminal: interrupted: nothing was changed\n"
-	if code := ends(c); code != exitFailed || says.String() != want {
+	if code := ends(c); code != cli.ExitFailed || says.String() != want {
 		t.Errorf("it ends with %d and says %q", code, says.String())
 	}
 	if !shows() {

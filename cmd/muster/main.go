@@ -33,13 +33,6 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Exit codes, listed in docs/operating.md.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2 // a command over the network ends with 3 if it is not known what came of it
-)
-
 // program is the tree of commands.
 type program struct {
 	Serve    serveCommand    `cmd:"" help:"Run the service."`
@@ -111,12 +104,12 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	parser := newParser(out, errOut, func(code int) { exited = code })
 	if len(args) > 0 && args[0] == completing {
 		complete(parser, args[1:], out)
-		return exitOK
+		return cli.ExitOK
 	}
 	// A text that is kept as JSON would get another character for each wrong byte.
 	if at := slices.IndexFunc(args, func(arg string) bool { return !utf8.ValidString(arg) }); at >= 0 {
 		fmt.Fprintf(errOut, "muster: the argument %q is not UTF-8: see --help\n", args[at])
-		return exitUsage
+		return cli.ExitUsage
 	}
 	args, alone := withHelp(args)
 	if alone {
@@ -132,7 +125,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err != nil {
 		// That a choice may be left out is not one of its values.
 		fmt.Fprintf(errOut, "muster: %s: see --help\n", strings.Replace(cli.Message(err), `one of "",`, "one of ", 1))
-		return exitUsage
+		return cli.ExitUsage
 	}
 	env := &cli.Env{Context: ctx, In: in, Out: out, Err: errOut, Now: time.Now, User: hostUser(),
 		Open: service.OpenAdmin(time.Now, os.Getenv("MUSTER_KEY_FILE")), Signer: service.OpenSigner,
@@ -143,9 +136,9 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 			return own.Code
 		}
 		fmt.Fprintf(errOut, "muster: %s\n", cli.Message(err))
-		return exitFailed
+		return cli.ExitFailed
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // hostUser is who runs the program, for the activity log.

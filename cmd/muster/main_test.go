@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/musterhq/muster/internal/surface/cli"
 	"github.com/musterhq/muster/test/poll"
 )
 
@@ -166,7 +167,7 @@ func TestGoldenHelp(t *testing.T) {
 	for _, path := range commandPaths(t) {
 		fmt.Fprintf(&all, "$ muster %s\n", strings.Join(append(path, "--help"), " "))
 		var errOut bytes.Buffer
-		if code := run(append(path, "--help"), strings.NewReader(""), &all, &errOut); code != exitOK || errOut.Len() > 0 {
+		if code := run(append(path, "--help"), strings.NewReader(""), &all, &errOut); code != cli.ExitOK || errOut.Len() > 0 {
 			t.Errorf("help of %v ends with %d and says %q", path, code, errOut.String())
 		}
 		all.WriteByte('\n')
@@ -246,7 +247,7 @@ func TestRun_ArgumentsAreUTF8(t *testing.T) {
 	t.Parallel()
 	var out, says strings.Builder
 	code := run([]string{"activity", "verify", "--export", "caf\xe9"}, strings.NewReader(""), &out, &says)
-	if code != exitUsage || !strings.Contains(says.String(), `the argument "caf\xe9" is not UTF-8`) {
+	if code != cli.ExitUsage || !strings.Contains(says.String(), `the argument "caf\xe9" is not UTF-8`) {
 		t.Errorf("exit %d: %s", code, says.String())
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // processes runs commands of muster in a directory of its own.
@@ -60,8 +62,8 @@ func (p processes) refused(title string, says []string, args ...string) {
 	c := p.command(args...)
 	c.Stdout, c.Stderr = &out, &errOut
 	err := c.Run()
-	if code := c.ProcessState.ExitCode(); code != exitFailed {
-		p.t.Errorf("%s: muster %v ends with %d (%v), want %d: %s", title, args, code, err, exitFailed, errOut.Bytes())
+	if code := c.ProcessState.ExitCode(); code != cli.ExitFailed {
+		p.t.Errorf("%s: muster %v ends with %d (%v), want %d: %s", title, args, code, err, cli.ExitFailed, errOut.Bytes())
 	}
 	line := errOut.String()
 	if out.Len() > 0 || strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "muster: ") {
@@ -131,7 +133,7 @@ func (s *served) wait() int {
 func (s *served) end() {
 	s.t.Helper()
 	_ = s.process.Process.Signal(syscall.SIGTERM)
-	if code := s.wait(); code != exitOK {
+	if code := s.wait(); code != cli.ExitOK {
 		s.t.Errorf("the service ended with %d\n%s", code, s.log)
 	}
 	if strings.Contains(s.log.String(), "met_") {

@@ -137,7 +137,7 @@ func (c *simulateCommand) existing(env *cli.Env, o *fleetsim.Options) error {
 	o.Server, o.Tokens, o.Keys, o.Policies = strings.TrimRight(c.Server, "/"), c.Token, c.Keys, c.Policies
 	o.Pace, o.Metrics = 1, c.Metrics
 	if c.Tokens == "-" && c.KeyFile == "-" {
-		return &cli.ExitError{Code: exitUsage,
+		return &cli.ExitError{Code: cli.ExitUsage,
 			Text: "standard input cannot be both --tokens and --api-key-file: give a file for one of them"}
 	}
 	tokens, err := fileLines(env, c.Tokens)

@@ -35,6 +35,14 @@ type SignedStore interface {
 	Decider(ctx context.Context, companyID, userID string) (access.Approver, error)
 }
 
+// Exit codes of commands, listed in docs/operating.md.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2 // a mistake on the command line, or a call that the service finds invalid
+	ExitUnconfirmed = 3 // over the network: it is not known what came of it
+)
+
 // ExitError ends the program with a code of its own. An answer beside it is printed.
 type ExitError struct {
 	Code int
@@ -106,7 +114,7 @@ func (c *ApprovalKeys) passkeys(ctx context.Context, admin *Admin) (approval.Pas
 	if c.PublicURL != "" {
 		keys, err := admin.Passkeys(c.PublicURL)
 		if err != nil {
-			return nil, &ExitError{Code: usageError, Text: fmt.Sprintf("--public-url %q: %s", c.PublicURL, err)}
+			return nil, &ExitError{Code: ExitUsage, Text: fmt.Sprintf("--public-url %q: %s", c.PublicURL, err)}
 		}
 		return keys, nil
 	}
@@ -115,7 +123,7 @@ func (c *ApprovalKeys) passkeys(ctx context.Context, admin *Admin) (approval.Pas
 		return nil, err
 	}
 	if recorded == "" {
-		return nil, &ExitError{Code: usageError, Text: "the address that passkeys belong to is not known, because the service never " +
+		return nil, &ExitError{Code: ExitUsage, Text: "the address that passkeys belong to is not known, because the service never " +
 			"started on this database: give --public-url"}
 	}
 	keys, err := admin.Passkeys(recorded)

@@ -121,7 +121,7 @@ func (c *AssetList) filters(env *Env) (args asset.FilterArgs, err error) {
 		"policy": c.Policy != nil && args.Policy != "",
 	} {
 		if twice && err == nil {
-			err = &ExitError{Code: usageError, Text: "--filter and --" + flag + " say the same: give one of them"}
+			err = &ExitError{Code: ExitUsage, Text: "--filter and --" + flag + " say the same: give one of them"}
 		}
 	}
 	if c.Status != nil {
@@ -134,7 +134,7 @@ func (c *AssetList) filters(env *Env) (args asset.FilterArgs, err error) {
 func parseFilter(env *Env, query string) (asset.FilterArgs, error) {
 	args, err := asset.ParseFilter(query, env.Now())
 	if err != nil {
-		return args, &ExitError{Code: usageError, Text: "--filter: " + Message(err)}
+		return args, &ExitError{Code: ExitUsage, Text: "--filter: " + Message(err)}
 	}
 	return args, nil
 }
@@ -147,14 +147,11 @@ func (a *Admin) underPolicy(ctx context.Context, owner company.Company, args *as
 	}
 	under, err := a.policy(ctx, owner, args.Policy)
 	if fault.CodeOf(err) == fault.NotFound {
-		return &ExitError{Code: usageError, Text: "--filter: " + Message(err)}
+		return &ExitError{Code: ExitUsage, Text: "--filter: " + Message(err)}
 	}
 	args.Policy = under.ID
 	return err
 }
-
-// usageError is the exit code of a mistake on the command line.
-const usageError = 2
 
 // match reads the assets of a company that meet a filter, by identification; at most
 // limit, 0: all.

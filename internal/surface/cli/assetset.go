@@ -44,7 +44,7 @@ func (c *AssetSet) edit() (asset.Edit, error) {
 		}
 	}
 	if err := e.Check(); err != nil {
-		return e, &ExitError{Code: usageError, Text: Message(err)}
+		return e, &ExitError{Code: ExitUsage, Text: Message(err)}
 	}
 	return e, nil
 }

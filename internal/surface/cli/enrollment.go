@@ -40,7 +40,7 @@ type EnrollmentCreate struct {
 // Validate refuses a number that is none as bad usage.
 func (c *EnrollmentCreate) Validate() error {
 	if c.MaxDevices != nil && (*c.MaxDevices < 1 || *c.MaxDevices > provisioning.MaxDevices) {
-		return &ExitError{Code: usageError, Text: "--max-devices must be from 1 to 100000"}
+		return &ExitError{Code: ExitUsage, Text: "--max-devices must be from 1 to 100000"}
 	}
 	return nil
 }

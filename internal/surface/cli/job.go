@@ -67,11 +67,11 @@ func (c *JobCreate) arguments(ctx context.Context, admin *Admin, owner company.C
 		list, isList := members[name].([]string)
 		switch {
 		case !found || name == "":
-			return nil, &ExitError{Code: usageError, Text: fmt.Sprintf("--argument %q: write NAME=VALUE", pair)}
+			return nil, &ExitError{Code: ExitUsage, Text: fmt.Sprintf("--argument %q: write NAME=VALUE", pair)}
 		case c.Command == job.Tags:
 			members[name] = append(list, value)
 		case members[name] != nil || isList:
-			return nil, &ExitError{Code: usageError, Text: "--argument " + name + " is given twice"}
+			return nil, &ExitError{Code: ExitUsage, Text: "--argument " + name + " is given twice"}
 		case name == "policyId":
 			under, err := admin.policy(ctx, owner, value)
 			if err != nil {
@@ -107,12 +107,12 @@ func (c *JobCreate) spec(ctx context.Context, env *Env, admin *Admin, owner comp
 	}
 	note, wrong := operation.NoteFields{Reason: "--reason", Ticket: "--ticket"}.Read(c.Reason, c.Ticket)
 	if wrong != nil {
-		return spec, &ExitError{Code: usageError, Text: Message(wrong)}
+		return spec, &ExitError{Code: ExitUsage, Text: Message(wrong)}
 	}
 	spec.Command, spec.Note = c.Command, note
 	spec.At, _ = validate.Time(deref(c.At))
 	if spec.Rate = deref(c.Rate); c.Rate != nil && spec.Rate < 1 {
-		return spec, &ExitError{Code: usageError, Text: "--rate must be 1 to 600 devices a minute"}
+		return spec, &ExitError{Code: ExitUsage, Text: "--rate must be 1 to 600 devices a minute"}
 	}
 	return spec, nil
 }
@@ -150,7 +150,7 @@ func (c *JobCreate) Run(env *Env) error {
 // usage is an error about arguments, as a mistake on the command line.
 func usage(err error) error {
 	if fault.CodeOf(err) == fault.InvalidArguments {
-		return &ExitError{Code: usageError, Text: Message(err)}
+		return &ExitError{Code: ExitUsage, Text: Message(err)}
 	}
 	return err
 }

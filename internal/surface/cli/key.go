@@ -42,16 +42,14 @@ func (c *KeyCreate) Validate() error {
 	if _, err := oneOf("name", c.Name, c.Named); err != nil {
 		return err
 	}
-	if c.ExpiresIn != nil && *c.ExpiresIn <= 0 {
+	switch {
+	case c.ExpiresIn != nil && *c.ExpiresIn <= 0:
 		return fault.Invalid("--expires-in must be longer than 0, such as 24h")
-	}
-	if c.PerDay != nil && (*c.PerDay < 1 || *c.PerDay > apikey.MaxDevicesPerDay) {
+	case c.PerDay != nil && (*c.PerDay < 1 || *c.PerDay > apikey.MaxDevicesPerDay):
 		return fault.Invalid(fmt.Sprintf("--devices-per-day must be from 1 to %d", apikey.MaxDevicesPerDay))
-	}
-	if c.Preset == "" && len(c.Permission) == 0 {
+	case c.Preset == "" && len(c.Permission) == 0:
 		return fault.Invalid("give --preset or --permission")
-	}
-	if len(c.Network) > apikey.MaxNetworks {
+	case len(c.Network) > apikey.MaxNetworks:
 		return fault.Invalid(fmt.Sprintf("--network can be given at most %d times", apikey.MaxNetworks))
 	}
 	wanted, err := c.request()

@@ -184,16 +184,14 @@ func parseDocument(id string, body []byte) (oauth.Client, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return oauth.Client{}, fmt.Errorf("%w: it is not a JSON object with each member once", errDocument)
 	}
-	if validate.Blank(m.ClientName) {
+	switch wrong := m.check(); {
+	case validate.Blank(m.ClientName):
 		return oauth.Client{}, fmt.Errorf("%w: client_name is missing", errDocument)
-	}
-	if m.ClientID != id {
+	case m.ClientID != id:
 		return oauth.Client{}, fmt.Errorf("%w: its client_id is not its own address", errDocument)
-	}
-	if m.AuthMethod != "" && m.AuthMethod != "none" {
+	case m.AuthMethod != "" && m.AuthMethod != "none":
 		return oauth.Client{}, fmt.Errorf("%w: only public clients are supported", errDocument)
-	}
-	if wrong := m.check(); wrong != nil {
+	case wrong != nil:
 		return oauth.Client{}, fmt.Errorf("%w: %s", errDocument, wrong.Description)
 	}
 	return oauth.Client{ID: id, Name: m.ClientName, RedirectURIs: m.RedirectURIs}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/slice"
 	hooks "github.com/musterhq/muster/internal/webhook"
 )
 
@@ -129,11 +130,7 @@ func terms() []termGroup {
 
 // group explains what has names of one kind.
 func group[T any](title string, all []T, name, help func(T) string) termGroup {
-	g := termGroup{Title: title}
-	for _, one := range all {
-		g.Terms = append(g.Terms, term{name(one), help(one)})
-	}
-	return g
+	return termGroup{title, slice.Map(all, func(one T) term { return term{name(one), help(one)} })}
 }
 
 // termText is all of them as Markdown.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/musterhq/muster/internal/operation"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/surface/edge"
 )
 
@@ -169,11 +170,7 @@ func typeText(s *jsonschema.Schema) string {
 		text += ", " + s.Format
 	}
 	if len(s.Enum) > 0 {
-		var values []string
-		for _, v := range s.Enum {
-			values = append(values, fmt.Sprint(v))
-		}
-		text += ": " + strings.Join(values, ", ")
+		text += ": " + strings.Join(slice.Map(s.Enum, func(v any) string { return fmt.Sprint(v) }), ", ")
 	}
 	text += bounds(s.MinLength, s.MaxLength, " characters")
 	if s.Minimum != nil && s.Maximum != nil {

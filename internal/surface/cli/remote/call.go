@@ -80,7 +80,7 @@ func (c *call) once(env *Env) error {
 	}
 	answer, err := service.Do(env.Context, request)
 	if c.operation.Method != "GET" && c.operation.Effect != operation.Reading && unknown(err) {
-		return &cli.ExitError{Code: exitUnconfirmed,
+		return &cli.ExitError{Code: cli.ExitUnconfirmed,
 			Text: plain(fmt.Sprintf("UNCONFIRMED: %v; it may have been done: look before you send it again", err))}
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *call) once(env *Env) error {
 		return err
 	}
 	if answer.Unconfirmed() {
-		return &cli.ExitError{Code: exitUnconfirmed, Text: "UNCONFIRMED: it may have been done: look before you send it again"}
+		return &cli.ExitError{Code: cli.ExitUnconfirmed, Text: "UNCONFIRMED: it may have been done: look before you send it again"}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/client"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
+	"github.com/musterhq/muster/internal/slice"
 )
 
 // Events is the operation of which the command can go on reading.
@@ -72,10 +73,7 @@ func newCall(o *operation.Operation) *call {
 	case o.Name == Events:
 		c.Plugins = append(c.Plugins, c.following)
 	}
-	var fields []reflect.StructField
-	for _, a := range o.Arguments() {
-		fields = append(fields, fieldOf(a, fansOut(o)))
-	}
+	fields := slice.Map(o.Arguments(), func(a operation.Argument) reflect.StructField { return fieldOf(a, fansOut(o)) })
 	c.given = reflect.New(reflect.StructOf(fields))
 	c.Plugins = append(c.Plugins, c.given.Interface())
 	return c

@@ -23,13 +23,6 @@ import (
 	"github.com/musterhq/muster/internal/wait"
 )
 
-// Exit codes of commands over the network.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitUnconfirmed = 3
-)
-
 // Env is where commands over the network run.
 type Env struct {
 	*cli.Env
@@ -108,7 +101,7 @@ func ReadKey(path string) (string, error) {
 }
 
 func usage(format string, args ...any) error {
-	return &cli.ExitError{Code: exitUsage, Text: fmt.Sprintf(format, args...)}
+	return &cli.ExitError{Code: cli.ExitUsage, Text: fmt.Sprintf(format, args...)}
 }
 
 // failure gives an error of a call its exit code and its text, in one line without
@@ -117,11 +110,11 @@ func failure(err error) error {
 	if _, ok := errors.AsType[*cli.ExitError](err); ok || err == nil {
 		return err
 	}
-	code, text := exitFailed, err.Error()
+	code, text := cli.ExitFailed, err.Error()
 	if p, ok := errors.AsType[*client.Problem](err); ok {
 		switch p.Status {
 		case http.StatusBadRequest:
-			code = exitUsage
+			code = cli.ExitUsage
 		case http.StatusUnauthorized:
 			text += ": log in again with muster login"
 		}
@@ -170,16 +163,14 @@ func readLogin(configDir string) (kept login, found bool, err error) {
 		return login{}, false, nil // where nothing can be kept, nothing is
 	}
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return login{}, false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return login{}, false, err
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return login{}, false, fmt.Errorf("%s must be a file, not a link to one: remove it and log in again", path)
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return login{}, false, fmt.Errorf("others may read %s, which holds an API key: run muster logout, then log in again", path)
 	}
 	return parseLogin(path)

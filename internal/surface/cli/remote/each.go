@@ -330,7 +330,7 @@ func (f *fanOut) stopped(err error) error {
 	if f.env.Context.Err() != nil {
 		why = "interrupted"
 	}
-	code := exitFailed
+	code := cli.ExitFailed
 	if e, ok := errors.AsType[*cli.ExitError](failure(err)); ok {
 		code = e.Code
 	}
@@ -375,10 +375,10 @@ func (f *fanOut) report() error {
 	case err != nil:
 		return err
 	case r.Unconfirmed > 0:
-		return &cli.ExitError{Code: exitUnconfirmed,
+		return &cli.ExitError{Code: cli.ExitUnconfirmed,
 			Text: fmt.Sprintf("%d UNCONFIRMED: they may have been sent; look before you send them again", r.Unconfirmed)}
 	case r.Failed > 0:
-		return &cli.ExitError{Code: exitFailed, Text: fmt.Sprintf("%d of %d failed", r.Failed, r.Total)}
+		return &cli.ExitError{Code: cli.ExitFailed, Text: fmt.Sprintf("%d of %d failed", r.Failed, r.Total)}
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (l *Login) ask(ctx context.Context, env *Env, address string) (madeKey, err
 		body, _ := json.Marshal(map[string]string{"code": code, "verifier": verifier}) // texts always encode
 		answer, err := client.New(address, "").Do(ctx, client.Request{Method: http.MethodPost, Path: keyPath, Body: body})
 		if p, ok := errors.AsType[*client.Problem](err); ok {
-			return madeKey{}, &cli.ExitError{Code: exitFailed, Text: plain(p.Error())}
+			return madeKey{}, &cli.ExitError{Code: cli.ExitFailed, Text: plain(p.Error())}
 		}
 		if err != nil {
 			return madeKey{}, err

@@ -71,7 +71,6 @@ type view struct {
 	Most         int64
 	Total        int64
 	DensityFails bool
-	Filters      int
 	Broken       string // what is wrong with the chain; empty: nothing is known
 }
 
@@ -83,7 +82,7 @@ type bar struct {
 }
 
 func (s *Section) show(v *frame.Visit) error {
-	f, q, filters, err := read(v)
+	f, q, err := read(v)
 	if err != nil {
 		return err
 	}
@@ -96,8 +95,7 @@ func (s *Section) show(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	page := view{Filter: f, Query: q, Entries: entries, Beginning: v.Query().Get("after") == "", Filters: filters,
-		Broken: s.Chain.Broken(v.Company.ID)}
+	page := view{Filter: f, Query: q, Entries: entries, Beginning: v.Query().Get("after") == "", Broken: s.Chain.Broken(v.Company.ID)}
 	if len(entries) == pageSize {
 		last := entries[len(entries)-1]
 		page.Next = frame.ActivityPath + "?" + with(q, "after", fmt.Sprintf("%d.%s", last.At.UnixMilli(), last.ID)).Encode()
@@ -136,28 +134,27 @@ const maxFilter = 100
 
 // read reads the filters of the address. It fails with fault.InvalidArguments for what is no
 // filter: an auditor who leaves with the whole log takes it for a part.
-func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
-	in, q, n := v.Query(), url.Values{}, 0
+func read(v *frame.Visit) (activity.Filter, url.Values, error) {
+	in, q := v.Query(), url.Values{}
 	choices := map[string][]option{"area": areaOptions(), "actor": options(actorKinds(), kindWord),
 		"outcome": options(activity.Outcomes(), outcomeWord)}
 	for name, values := range in {
 		switch {
 		case !slices.Contains(parameters(), name):
-			return activity.Filter{}, nil, 0, frame.WrongQuery("“" + frame.Plain(name) + "” is not a filter of the activity log")
+			return activity.Filter{}, nil, frame.WrongQuery("“" + frame.Plain(name) + "” is not a filter of the activity log")
 		case len(values) > 1:
-			return activity.Filter{}, nil, 0, frame.WrongQuery(name + " stands twice")
+			return activity.Filter{}, nil, frame.WrongQuery(name + " stands twice")
 		case utf8.RuneCountInString(values[0]) > maxFilter:
-			return activity.Filter{}, nil, 0, frame.WrongQuery(fmt.Sprintf("%s must have at most %d characters", name, maxFilter))
+			return activity.Filter{}, nil, frame.WrongQuery(fmt.Sprintf("%s must have at most %d characters", name, maxFilter))
 		case values[0] != "" && choices[name] != nil &&
 			!slices.ContainsFunc(choices[name], func(o option) bool { return o.Value == values[0] }):
-			return activity.Filter{}, nil, 0, frame.WrongQuery(name + " is none of the choices of the activity log")
+			return activity.Filter{}, nil, frame.WrongQuery(name + " is none of the choices of the activity log")
 		}
 	}
 	keep := func(name string) string {
 		value := in.Get(name)
 		if value != "" {
 			q.Set(name, value)
-			n++
 		}
 		return value
 	}
@@ -173,7 +170,7 @@ func read(v *frame.Visit) (activity.Filter, url.Values, int, error) {
 	} else {
 		f.From, f.To, err = period(v, keep("from"), keep("to"), "")
 	}
-	return f, q, n, err
+	return f, q, err
 }
 
 // parameters are those of the log's address: filters, the time, the page and the export's format.
@@ -220,7 +217,7 @@ func with(q url.Values, name, value string) url.Values {
 
 // export streams what the filters show.
 func (s *Section) export(v *frame.Visit) error {
-	f, _, _, err := read(v)
+	f, _, err := read(v)
 	if err != nil {
 		return err
 	}

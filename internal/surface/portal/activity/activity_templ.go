@@ -216,7 +216,7 @@ func list(v *frame.Visit, p view) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Entries) == 0 {
-			if p.Filters > 0 {
+			if len(p.Query) > 0 {
 				templ_7745c5c3_Var11 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -929,7 +929,7 @@ func filters(p view) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.Filters > 0 {
+		if len(p.Query) > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "<a class=\"btn\" data-variant=\"ghost\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/phrase"
+	"github.com/musterhq/muster/internal/slice"
 	"github.com/musterhq/muster/internal/validate"
 )
 
@@ -125,10 +126,7 @@ func Joined(separator string, texts ...string) string {
 
 // AnyOf names the first three people of a list as a sentence does: "Ada, Bea or Cem".
 func AnyOf[T any](people []T, name func(T) string) string {
-	var names []string
-	for _, one := range people[:min(3, len(people))] {
-		names = append(names, Plain(name(one)))
-	}
+	names := slice.Map(people[:min(3, len(people))], func(one T) string { return Plain(name(one)) })
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
