@@ -110,10 +110,7 @@ func endingOf(v *frame.Visit, all []access.Approver, by string) ending {
 	for _, who := range all {
 		switch {
 		case who.UserID == by:
-			matter.AskedSince = who.CreatedAt
-			if who.RightsAt.After(who.CreatedAt) {
-				matter.AskedSince = who.RightsAt
-			}
+			matter.AskedSince = slices.MaxFunc([]time.Time{who.CreatedAt, who.RightsAt}, time.Time.Compare)
 		case who.Manages && !who.Disabled:
 			e.Alone = false
 		}

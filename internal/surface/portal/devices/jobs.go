@@ -67,10 +67,9 @@ func (s *Section) jobs(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]followed, len(shown))
-	for i, j := range shown {
-		rows[i] = followed{Job: j, Counts: map[string]int{job.DeviceError: failures[j.ID]}, Uncounted: !slices.Contains(ended, j.ID)}
-	}
+	rows := slice.Map(shown, func(j job.Job) followed {
+		return followed{Job: j, Counts: map[string]int{job.DeviceError: failures[j.ID]}, Uncounted: !slices.Contains(ended, j.ID)}
+	})
 	return v.ShowLive("Jobs", frame.DevicesPath, jobsPage(v, rows), jobRows(v, rows))
 }
 
