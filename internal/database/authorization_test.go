@@ -777,8 +777,9 @@ func TestDecideAuthorization_DeclineWithAReason(t *testing.T) {
 			a, seen, err := f.db.SeenAuthorization(f.Context(), f.company.ID, id)
 			f.ok(err)
 			of := a.Subject(seen)
-			document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: ada.ID, Name: ada.Name}, Decision: signature.Decline,
-				Reason: reason, At: signature.Time(f.clock.Now()), Confirmation: of.Name}, nil)
+			by := signature.Person{ID: ada.ID, Name: ada.Name}
+			document, err := of.Canonical(signature.Head{Approver: by, Decision: signature.Decline, Reason: reason,
+				At: signature.Time(f.clock.Now()), Confirmation: of.Name}, nil)
 			f.ok(err)
 			f.ok(f.db.Decide(f.Context(), f.decision(id, ada, f.sign(ada, document))))
 			entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID}, activity.Cursor{}, 1)

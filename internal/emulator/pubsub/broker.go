@@ -153,7 +153,8 @@ func (b *Broker) Subscription(name string) (Subscription, error) {
 func (b *Broker) Subscriptions(project string) []Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slice.Map(inProject(maps.Keys(b.subscriptions), project), func(name string) Subscription { return b.subscriptions[name].settings })
+	names := inProject(maps.Keys(b.subscriptions), project)
+	return slice.Map(names, func(name string) Subscription { return b.subscriptions[name].settings })
 }
 
 // DeleteSubscription removes a subscription and its messages.
