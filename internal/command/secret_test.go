@@ -34,6 +34,15 @@ func TestReceipt_WithoutSecret(t *testing.T) {
 		}
 		expect.Equal(t, name, expect.Values{"the reason shows": {strings.Contains(all, reason), c.shown},
 			"the password shows": {strings.Contains(all, password), false}, "code": {got.Code, c.receipt.Code}})
-		expect.Equal(t, name+", of another command", expect.Values{"outcome": {c.receipt.WithoutSecret(nil).Outcome, c.receipt.Outcome}})
+		for other, body := range map[string]any{"of another command": nil, "with no password": command.PasswordBody{}} {
+			expect.Equal(t, name+", "+other, expect.Values{"outcome": {c.receipt.WithoutSecret(body).Outcome, c.receipt.Outcome}})
+		}
 	}
+	quotes := command.Receipt{Code: outcome.Unknown, Cause: quoting{errors.New("it was H U N T E R 2 2")}}.WithoutSecret(body)
+	expect.Equal(t, "an error that quotes in another form", expect.Values{"cause": {quotes.Cause.Error(), "it failed"}})
 }
+
+// quoting is an error that may quote the password in any form.
+type quoting struct{ error }
+
+func (quoting) WithoutText() error { return errors.New("it failed") }

@@ -117,7 +117,11 @@ const settle = 15 * time.Millisecond
 
 // send sends a command in the portal.
 func (h *history) send(ctx context.Context, who *client.Person, a asset.Asset, kind command.Type, fields ...string) {
-	p := post(ctx, who, frame.DevicePath(a.ID)+"/commands/"+rowOf(kind).Operation, fields...)
+	address := frame.DevicePath(a.ID) + "/commands/" + rowOf(kind).Operation
+	p := post(ctx, who, address, fields...)
+	if p.Status == http.StatusUnprocessableEntity { // nothing was sent, as when the session ends at that moment
+		p = post(ctx, who, address, fields...)
+	}
 	if p.Status != http.StatusOK {
 		script.Fail("%s of %s is answered %d", kind, a.Identification, p.Status)
 	}
