@@ -44,8 +44,8 @@ jars=$(./artifacts.sh test | paste -sd:)
 mkdir -p "$out/sdk"
 ./artifacts.sh sdk | while read -r file; do ln -sf "$file" "$out/sdk/"; done
 
-rm -rf "$out/tests"
-mkdir -p "$out/tests/com/android/tools"
+rm -rf "$out/tests" "$out/tmp"
+mkdir -p "$out/tests/com/android/tools" "$out/tmp"
 find test -name '*.java' >"$out/test-sources"
 javac -encoding UTF-8 --release 17 -proc:none -nowarn -cp "$out/classes:$jars:${build[0]}" -d "$out/tests" "@$out/test-sources"
 cat >"$out/tests/com/android/tools/test_config.properties" <<EOF
@@ -60,7 +60,7 @@ if [ $# -eq 0 ]; then
 	set -- "${classes[@]}"
 fi
 nice java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx1g -Drobolectric.offline=true -Drobolectric.dependency.dir="$out/sdk" \
-	-Dmuster.tests="$PWD/test" -Drobolectric.graphicsMode=LEGACY -Drobolectric.sqliteMode=LEGACY \
+	-Dmuster.tests="$PWD/test" -Djava.io.tmpdir="$out/tmp" -Drobolectric.graphicsMode=LEGACY -Drobolectric.sqliteMode=LEGACY \
 	-cp "$out/tests:$out/classes:$jars:${build[0]}" org.junit.runner.JUnitCore "$@" >"$out/tests.log" 2>&1 || {
 	grep -v '^Intent = ' "$out/tests.log" >&2
 	exit 1

@@ -18,6 +18,15 @@ test_packages
 # they calculate, so that four run at a time.
 programs=(./test/e2e ./test/browser ./internal/database ./test/contract ./internal/surface/portal ./internal/fleetsim
 	./cmd/muster ./internal/proposal ./internal/service/drill ./docs ./internal/signature ./internal/agent/logfile)
+# What is printed is kept as well, for the end of a log of which one sees the end first.
+all=$(mktemp)
+trap 'rm -f "$all"' EXIT
+# tested runs tests with a PostgreSQL, and notes that some failed.
+failed=0
+tested() {
+	scripts/with-postgres.sh go test "$@" 2>&1 | tee -a "$all" || failed=1
+}
+
 # The app's tests run beside those of the programs, after what both need was fetched.
 app= log=
 if [ $# -eq 0 ]; then
@@ -32,17 +41,20 @@ fi
 # Vetting with -race as well shares one compilation of everything with the tests.
 say "go vet"
 go vet "${race[@]}" ./...
-failed=0
 if [ -n "$app" ]; then
 	say "go test ${programs[*]}"
-	scripts/with-postgres.sh go test -vet=off -parallel 4 -timeout 30m "${programs[@]}" || failed=1
+	tested -vet=off -parallel 4 -timeout 30m "${programs[@]}"
 	say "the Android app"
 	wait "$app" || failed=1
-	cat "$log" >&2
+	tee -a "$all" <"$log" >&2
 	rm -f "$log"
 	say "go test -race, all others"
 else
 	say "go test -race $*"
 fi
-scripts/with-postgres.sh go test "${race[@]}" -vet=off -timeout 30m "$@" || failed=1
+tested "${race[@]}" -vet=off -timeout 30m "$@"
+if [ $failed = 1 ]; then
+	say "what failed"
+	grep -aE -A 3 '^ *--- FAIL|^FAIL|^panic:|^[0-9]+\) |SKIPPED|cannot ' "$all" | tail -n 40 >&2
+fi
 exit $failed

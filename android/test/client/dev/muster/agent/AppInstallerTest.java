@@ -94,9 +94,7 @@ public final class AppInstallerTest extends Client {
     public void aProcessThatWasKilledLeavesNoGap() throws Exception {
         assertTrue(files.lifted.createNewFile() || files.lifted.exists());
         new Keeper(app, new Keys()).start();
-        for (int i = 0; i < 500 && files.lifted.exists(); i++) {
-            Thread.sleep(10);
-        }
+        until(() -> !files.lifted.exists());
         assertTrue(fake.restrictions.contains(AppInstaller.NO_INSTALL));
         assertFalse(files.lifted.exists());
     }

@@ -75,9 +75,7 @@ public final class BundleProviderTest extends Client {
         enrolled(app);
         Keeper keeper = MusterApp.keeper(app); // there is no Keystore in tests, and so no key
         keeper.start();
-        for (int i = 0; i < 500 && keeper.state() != Keeper.State.LOST; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> keeper.state() == Keeper.State.LOST);
         assertEquals("lost", row()[0]);
         assertNotNull(provider.openFile(BUNDLE, "w"));
     }

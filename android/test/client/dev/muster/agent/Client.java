@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import org.junit.Before;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
@@ -29,6 +30,13 @@ public abstract class Client {
         app = RuntimeEnvironment.getApplication();
         fake = FakeDpms.install();
         files = new StateFiles(app);
+    }
+
+    /** until waits, a minute at most, for what a thread of the agent does: those threads are real ones. */
+    static void until(Callable<Boolean> done) throws Exception {
+        for (long end = System.nanoTime() + 60_000_000_000L; !done.call() && System.nanoTime() < end; ) {
+            Thread.sleep(10);
+        }
     }
 
     /** code is the text of a code, as the service writes it. */

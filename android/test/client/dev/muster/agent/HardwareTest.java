@@ -110,10 +110,10 @@ public final class HardwareTest extends Client {
             public void delete(String name) {}
         });
         keeper.start();
-        for (int i = 0; i < 500 && (attempts[0] < 2 || files.crash().isEmpty()); i++) {
+        until(() -> {
             keeper.hint();
-            Thread.sleep(20);
-        }
+            return attempts[0] >= 2 && !files.crash().isEmpty();
+        });
         assertTrue(attempts[0] + " times", attempts[0] >= 2);
         assertTrue(files.crash(), files.crash().startsWith("the agent: java.lang.StackOverflowError: of the Keystore"));
     }
@@ -141,16 +141,14 @@ public final class HardwareTest extends Client {
         files.beginLeaving();
         Keeper keeper = new Keeper(app, new Keys());
         keeper.start();
-        for (int i = 0; i < 500 && keeper.trouble().isEmpty(); i++) {
-            Thread.sleep(20);
-        }
+        until(() -> !keeper.trouble().isEmpty());
         assertEquals("the device was not unlocked since its start", keeper.trouble());
         assertTrue(fake.owner && files.leaving());
         unlocked(true);
-        for (int i = 0; i < 500 && (fake.owner || files.leaving()); i++) {
+        until(() -> {
             keeper.hint();
-            Thread.sleep(20);
-        }
+            return !fake.owner && !files.leaving();
+        });
         assertFalse(fake.owner || files.leaving());
     }
 

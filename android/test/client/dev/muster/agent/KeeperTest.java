@@ -158,9 +158,7 @@ public final class KeeperTest extends Client {
     }
 
     private void await(String what, boolean refused) throws Exception {
-        for (int i = 0; i < 200 && !keeper.trouble().contains(what); i++) {
-            Thread.sleep(20); // the agent's thread is a real one
-        }
+        until(() -> keeper.trouble().contains(what));
         assertTrue(keeper.trouble(), keeper.trouble().contains(what));
         assertEquals(refused ? Keeper.State.REFUSED : Keeper.State.ENROLLING, keeper.state());
         assertEquals("the code", refused, files.code() == null);
@@ -172,9 +170,7 @@ public final class KeeperTest extends Client {
         take(403, "{\"error\":\"bad_token\",\"message\":\"create a new one\"}");
         await("create a new one", true);
         take(200, enrollment("d9"));
-        for (int i = 0; i < 200 && keeper.state() != Keeper.State.ENROLLED; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> keeper.state() == Keeper.State.ENROLLED);
         assertEquals(keeper.trouble(), Keeper.State.ENROLLED, keeper.state());
         assertTrue(files.enrolled());
         assertNull(files.code());
@@ -187,9 +183,7 @@ public final class KeeperTest extends Client {
         status = 200;
         answer = "{\"nextSeconds\":60}";
         keeper.start();
-        for (int i = 0; i < 400 && !files.crash().isEmpty(); i++) {
-            Thread.sleep(20);
-        }
+        until(() -> files.crash().isEmpty());
         assertEquals("", files.crash());
         assertTrue(requests.toString(), requests.toString()
                 .contains("\"agentErrors\":[\"the process before this one broke: the thread main: java.lang.Error\"]"));
@@ -204,14 +198,12 @@ public final class KeeperTest extends Client {
         status = 200;
         answer = "{\"nextSeconds\":60}";
         keeper.start();
-        for (int i = 0; i < 400 && !crash.isEmpty(); i++) {
-            Thread.sleep(20);
-        }
+        until(() -> crash.isEmpty());
         int reported = requests.length();
-        for (int i = 0; i < 400 && requests.length() == reported; i++) { // a check-in without a report
+        until(() -> { // a check-in without a report
             keeper.hint();
-            Thread.sleep(20);
-        }
+            return requests.length() > reported;
+        });
         Thread.sleep(200); // for its answer
         assertEquals("second", files.crash());
     }
@@ -225,9 +217,7 @@ public final class KeeperTest extends Client {
         status = 200;
         answer = "{\"nextSeconds\":60}";
         keeper.start();
-        for (int i = 0; i < 400 && keeper.contact() == 0; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> keeper.contact() != 0);
         assertTrue(keeper.trouble(), keeper.contact() != 0);
         assertFalse(code.exists());
     }
@@ -260,9 +250,7 @@ public final class KeeperTest extends Client {
     }
 
     private void reach(Keeper.State wanted) throws Exception {
-        for (int i = 0; i < 400 && keeper.state() != wanted; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> keeper.state() == wanted);
         assertEquals(keeper.trouble(), wanted, keeper.state());
     }
 
@@ -274,24 +262,18 @@ public final class KeeperTest extends Client {
         assertTrue("it stays the owner", fake.owner);
         String before = id();
         take(403, "{\"error\":\"bad_token\",\"message\":\"create a new one\"}");
-        for (int i = 0; i < 400 && files.code() != null; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> files.code() == null);
         assertNull("a code that is refused goes", files.code());
         assertEquals("the former identity stays", before, id());
         reach(Keeper.State.SUPERSEDED);
         keeper.take(code("https://other.example"));
-        for (int i = 0; i < 400 && files.code() != null; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> files.code() == null);
         assertNull("another service's code goes: the device stays in touch with its own", files.code());
         reach(Keeper.State.SUPERSEDED);
         take(502, "<html>Bad gateway</html>");
         await("refused the enrollment ()", false);
         take(200, enrollment("d9"));
-        for (int i = 0; i < 400 && !id().equals("d9"); i++) {
-            Thread.sleep(20);
-        }
+        until(() -> id().equals("d9"));
         assertEquals("d9", id());
         reach(Keeper.State.ENROLLED);
         assertNull(files.code());
@@ -305,9 +287,7 @@ public final class KeeperTest extends Client {
         former = "d1";
         action = "wipe";
         keeper.start();
-        for (int i = 0; i < 400 && !new ArrayList<>(fake.calls).toString().contains("wipeDataWithReason"); i++) {
-            Thread.sleep(20);
-        }
+        until(() -> new ArrayList<>(fake.calls).toString().contains("wipeDataWithReason"));
         assertTrue(fake.calls + ", " + keeper.trouble(), fake.calls.toString().contains("wipeDataWithReason"));
     }
 
@@ -343,10 +323,10 @@ public final class KeeperTest extends Client {
         assertEquals("it stays who it was", before, id());
         status = 200;
         answer = enrollment("d9");
-        for (int i = 0; i < 400 && !id().equals("d9"); i++) {
+        until(() -> {
             keeper.hint();
-            Thread.sleep(20);
-        }
+            return id().equals("d9");
+        });
         assertEquals("d9", id());
         reach(Keeper.State.ENROLLED);
     }
@@ -361,9 +341,7 @@ public final class KeeperTest extends Client {
         keeper.start();
         reach(Keeper.State.LOST);
         take(200, enrollment("d9"));
-        for (int i = 0; i < 400 && !keeper.trouble().contains("does not name the command key"); i++) {
-            Thread.sleep(20);
-        }
+        until(() -> keeper.trouble().contains("does not name the command key"));
         assertTrue(keeper.trouble(), keeper.trouble().contains("does not name the command key"));
         assertEquals("it stays who it was", before, id());
     }
@@ -385,9 +363,7 @@ public final class KeeperTest extends Client {
     public void aDeviceThatEnrollsIsNotGivenUp() throws Exception {
         held = new CountDownLatch(1);
         take(200, enrollment("d9"));
-        for (int i = 0; i < 400 && requests.length() == 0; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> requests.length() > 0);
         try {
             keeper.giveUp();
             fail("it gave up a device that the service manages");
@@ -434,11 +410,8 @@ public final class KeeperTest extends Client {
         former = "d9";
         keeper.hint();
         reach(Keeper.State.SUPERSEDED);
-        former = "";
         take(200, enrollment("d10"));
-        for (int i = 0; i < 400 && files.code() != null; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> files.code() == null);
         assertEquals("d10", id());
         assertFalse(files.strongBox.exists());
     }
@@ -448,9 +421,7 @@ public final class KeeperTest extends Client {
         fake.restrictions.add("no_sms");
         files.beginLeaving(); // the enrollment has ended, the identity destroyed, and then the process ended
         keeper.start();
-        for (int i = 0; i < 200 && fake.owner; i++) {
-            Thread.sleep(20);
-        }
+        until(() -> !fake.owner && !files.leaving());
         assertFalse(fake.owner);
         assertFalse(files.leaving());
     }
