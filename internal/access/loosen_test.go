@@ -69,3 +69,25 @@ func TestControlNames(t *testing.T) {
 		}
 	}
 }
+
+func TestLoosening_Wanted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		control     access.ControlName
+		after, want string
+	}{
+		{access.StopControl, "OFF", "resume changes"},
+		{access.SecondPersonControl, "OFF", "change “Second person” to off"},
+		{access.ApplyApprovalControl, "OFF", "change “Approval of policy changes” to none"},
+		{access.ApproverAgeControl, "1h30m", "change “Minimum age of a second administrator” to 1.5 hours"},
+		{access.KeepActivityControl, "9600h", "change “How long activity is kept” to 400 days"},
+		{access.KeepActivityControl, "long", "change “How long activity is kept” to long"},
+		{access.DestructiveLimitControl, "3/120m", "change “Limit of destructive commands” to 3 devices in 120 minutes"},
+		{access.DestructiveLimitControl, "many", "change “Limit of destructive commands” to many"},
+		{"something new", "ON", "change “something new” to ON"},
+	} {
+		if got := (access.Loosening{Control: c.control, After: c.after}).Wanted(); got != c.want {
+			t.Errorf("%s to %s: %q, want %q", c.control, c.after, got, c.want)
+		}
+	}
+}

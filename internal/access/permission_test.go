@@ -35,6 +35,9 @@ func TestPermission_Kinds(t *testing.T) {
 		expect.Equal(t, c.p.String(), expect.Values{"each": {fmt.Sprint(each), fmt.Sprint(c.each)}, "writes": {c.p.Writes(), c.writes},
 			"allows nothing": {c.p.AllowsNothing(), c.nothing}, "implied": {c.p.WithImplied(), c.implied}})
 	}
+	if !both.Has(read) || !both.Has(both) || read.Has(both) || read.Has(access.PoliciesRead) {
+		t.Error("some rights are not those that are held")
+	}
 	var all access.Permission
 	for _, one := range access.Each(access.All) {
 		all |= one
@@ -120,6 +123,21 @@ func TestGrant_EachGate(t *testing.T) {
 				if err, want := access.Grant(p, access.DevicesRead, gate), expected(p, access.DevicesRead, gate); (err == nil) != want {
 					t.Errorf("%s at the gate %q with %+v: %v, want %t", kind, gate, s, err, want)
 				}
+			}
+		}
+	}
+}
+
+// Destructive commands are off wherever device commands are.
+func TestSettings_Switch(t *testing.T) {
+	t.Parallel()
+	for _, gate := range access.Gates() {
+		for _, on := range []bool{false, true} {
+			s := access.Settings{DeviceCommands: true, DestructiveCommands: true}
+			s.Switch(gate, on)
+			want := gate != access.DeviceCommands && gate != access.DestructiveCommands || on
+			if s.On(gate) != on || s.DestructiveCommands != want {
+				t.Errorf("%s switched to %t: %+v", gate, on, s)
 			}
 		}
 	}
