@@ -129,10 +129,10 @@ func ParseDestructiveLimit(text string) (DestructiveLimit, error) {
 	if strings.EqualFold(text, "off") {
 		return DestructiveLimit{}, nil
 	}
-	devices, window, found := strings.Cut(text, "/")
+	devices, window, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(devices)
 	span, spanErr := time.ParseDuration(window)
-	if !found || err != nil || spanErr != nil || n < 1 {
+	if err != nil || spanErr != nil || n < 1 {
 		return DestructiveLimit{}, fmt.Errorf("%q is no limit: write DEVICES/DURATION, such as 25/60m, or off", text)
 	}
 	l := DestructiveLimit{Devices: n, Window: span}

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -27,10 +28,12 @@ func TestParseDestructiveLimit(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"", "25", "25/", "/60m", "0/60m", "-1/60m", "25/60", "25/0m", "25/90s", "25/30s", "25/169h", "100001/60m",
-		"25/60m/1", "+25 /60m", "25/-60m"} {
-		if got, err := access.ParseDestructiveLimit(text); err == nil {
-			t.Errorf("%q is taken as %+v", text, got)
+	for text, want := range map[string]string{"": "is no limit", "25": "is no limit", "25/": "is no limit", "/60m": "is no limit",
+		"0/60m": "is no limit", "-1/60m": "is no limit", "25/60": "is no limit", "25/60m/1": "is no limit", "+25 /60m": "is no limit",
+		"25/0m": "whole minutes", "25/90s": "whole minutes", "25/30s": "whole minutes", "25/169h": "7 days", "25/-60m": "whole minutes",
+		"100001/60m": "100000"} {
+		if got, err := access.ParseDestructiveLimit(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is taken as %+v, %v, want %q", text, got, err, want)
 		}
 	}
 }

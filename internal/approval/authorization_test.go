@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
+	"github.com/musterhq/muster/internal/signature"
 	"github.com/musterhq/muster/test/expect"
 )
 
@@ -80,6 +81,54 @@ func TestAuthorization_At(t *testing.T) {
 		expect.Equal(t, c.name, expect.Values{"state": {a.At(at(0).Add(c.after)), c.want},
 			"may be decided": {detail == "", c.refused == ""},
 			"says why not":   {strings.Contains(detail, c.refused), true}})
+	}
+}
+
+// One whose caller's key or connection ends can be decided until then.
+func TestAuthorization_CallerEnded(t *testing.T) {
+	t.Parallel()
+	ends := at(0).Add(30 * time.Minute)
+	for _, c := range []struct {
+		name   string
+		ends   time.Time
+		after  time.Duration
+		ended  bool
+		refuse string
+	}{
+		{"before the caller's end", ends, 30*time.Minute - 1, false, ""},
+		{"at the caller's end", ends, 30 * time.Minute, true, approval.NoCaller},
+		{"after its own end", ends, time.Hour, false, "has expired"},
+		{"a caller without an end", time.Time{}, 30 * time.Minute, false, ""},
+	} {
+		a := approval.Authorization{State: approval.Waiting, CreatedAt: at(0)}
+		a.Caller.EndsAt = c.ends
+		detail := ""
+		if err := a.MayBeDecided(at(0).Add(c.after)); err != nil {
+			detail = fault.From(err).Detail
+		}
+		expect.Equal(t, c.name, expect.Values{"ended": {a.CallerEnded(at(0).Add(c.after)), c.ended},
+			"may be decided": {detail == "", c.refuse == ""}, "says why not": {strings.Contains(detail, c.refuse), true}})
+	}
+}
+
+// A person signs the device's last contact as it was shown, though it may be later by then.
+func TestAuthorization_SubjectAsShown(t *testing.T) {
+	t.Parallel()
+	a, seen := moveOf()
+	contact := func(s approval.Seen, shown any) string {
+		return a.Subject(s).Document(signature.Head{}, shown).(signature.Call).Device.LastContact
+	}
+	if got := contact(seen, nil); got != "" {
+		t.Errorf("never in touch: %s", got)
+	}
+	seen.Device.Device.LastSeenAt = at(1)
+	if got := contact(seen, nil); got != signature.Time(at(1)) {
+		t.Errorf("first shown: %v", got)
+	}
+	shown := a.Subject(seen).Document(signature.Head{}, nil).(signature.Call)
+	seen.Device.Device.LastSeenAt = at(5)
+	if got := contact(seen, &shown); got != signature.Time(at(1)) {
+		t.Errorf("shown before: %v", got)
 	}
 }
 
