@@ -13,6 +13,7 @@ import (
 
 // mutant is one change of one condition.
 type mutant struct {
+	number   int // of those that are drawn, from 1
 	target   target
 	file     string // relative to the root
 	line     int

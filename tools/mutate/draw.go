@@ -20,6 +20,7 @@ func draw(perTarget [][]mutant, seed, count int) (drawn []mutant) {
 		for i, all := range perTarget {
 			for len(all) > 0 && count > 0 {
 				m := all[0]
+				m.number = len(drawn) + 1
 				all = all[1:]
 				drawn = append(drawn, m)
 				if m.reason == "" {

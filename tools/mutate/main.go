@@ -1,7 +1,7 @@
 // Command mutate measures whether the tests notice a changed condition. It draws conditions of
-// the packages of targets.go, changes one at a time through `go test -overlay`, so that no file
-// changes, and runs the tests of the package itself, and where these pass, those of other
-// packages. It ends with status 1 if too few changes fail a test.
+// the packages of targets.go, compiles the tests with all changes of them through `go test -overlay`, so that no file of the
+// repository changes, and selects one change at a time. It runs the tests of the package itself, and where these pass, those
+// of other packages. It ends with status 1 if too few changes fail a test.
 package main
 
 import (
@@ -66,7 +66,7 @@ func run(args []string) error {
 		}
 		return nil
 	}
-	r, err := newRunner()
+	r, err := newRunner(drawn)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func run(args []string) error {
 // judgeAll prints a row for each mutant, beginning with the number from, and the result.
 func (r *runner) judgeAll(drawn []mutant, from int) error {
 	var s score
-	for i, m := range drawn {
-		if i+1 < from {
+	for _, m := range drawn {
+		if m.number < from {
 			continue
 		}
 		began := time.Now()
@@ -91,7 +91,7 @@ func (r *runner) judgeAll(drawn []mutant, from int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%2d  %-14s %5s  %s", i+1, v, time.Since(began).Round(time.Second), m)
+		fmt.Printf("%2d  %-14s %5s  %s", m.number, v, time.Since(began).Round(time.Second), m)
 		if by != "" {
 			fmt.Printf("  [%s]", by)
 		}
@@ -126,7 +126,7 @@ func (s *score) add(m mutant, v verdict) {
 	}
 }
 
-// shares are of the mutants that compile and change something.
+// shares are of the mutants that change something.
 func (s *score) shares() (own, all float64) {
 	total := float64(max(1, s.total()))
 	return float64(s.counts[killed]) / total, float64(s.counts[killed]+s.counts[elsewhere]) / total
@@ -142,7 +142,7 @@ func (s *score) enough(ownOnly bool) bool {
 
 func (s *score) report(ownOnly bool) string {
 	own, all := s.shares()
-	text := fmt.Sprintf("\n%d changes; %d more are equivalent, %d do not compile\n", s.total(), s.counts[equivalent], s.counts[broken]) +
+	text := fmt.Sprintf("\n%d changes; %d more are equivalent\n", s.total(), s.counts[equivalent]) +
 		fmt.Sprintf("fail a test of their own package: %d, %.1f %% (at least %.0f %%)\n", s.counts[killed], own*100, ownShare*100)
 	if !ownOnly {
 		text += fmt.Sprintf("fail a test of any package:       %d, %.1f %% (at least %.0f %%)\n", s.counts[killed]+s.counts[elsewhere],

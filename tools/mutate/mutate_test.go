@@ -56,6 +56,32 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// Each condition asks which change is selected, and so do those within it.
+func TestSelectable(t *testing.T) {
+	all, err := conditions(inSample(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].number = i + 1
+	}
+	got := string(selectable([]byte(sample), all))
+	const ask = "func() bool { switch mutantNumber { case "
+	for _, want := range []string{
+		ask + "1: return (false && (n == 0)); case 2: return ((n) != (0)); }; return (n == 0) }():",
+		"return " + ask + "3: return ((!s.Full) && (n <= s.Most)); }; return (" +
+			ask + "4: return (s.Full); }; return (!s.Full) }() || " +
+			ask + "5: return ((n) < (s.Most)); }; return (n <= s.Most) }()) }()\n\t}\n\treturn false\n}\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %s in\n%s", want, got)
+		}
+	}
+	if !strings.HasPrefix(got, sample[:strings.Index(sample, "case")]) {
+		t.Errorf("what is no condition changed:\n%s", got)
+	}
+}
+
 func TestDraw(t *testing.T) {
 	drawFrom := func(count int, known equivalents) (keys []string) {
 		all, err := conditions(inSample(t))
@@ -125,7 +151,7 @@ func TestScore(t *testing.T) {
 	} {
 		var s score
 		for v, n := range map[verdict]int{killed: c.killed, elsewhere: c.elsewhere, survived: c.survived,
-			equivalent: c.equivalent, broken: 7} {
+			equivalent: c.equivalent} {
 			for range n {
 				s.add(mutant{}, v)
 			}
