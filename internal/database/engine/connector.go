@@ -64,7 +64,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	c.opened.Add(1)
 	if c.full {
-		c.allow(int(c.opened.Load()))
+		c.allow(int(c.opened.Load()) + c.connecting)
 	}
 	return connection{made.(*stdlib.Conn), &c.opened}, nil
 }
@@ -73,7 +73,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 // connections, the pool is full for now. c.mu is held.
 func (c *connector) refused(err error) error {
 	opened := int(c.opened.Load())
-	if refused, is := errors.AsType[*pgconn.PgError](err); !is || refused.Code != "53300" || opened+c.connecting == 0 {
+	room := opened + c.connecting // fewer would close a connection whose place the server does not have free at once
+	if refused, is := errors.AsType[*pgconn.PgError](err); !is || refused.Code != "53300" || room == 0 {
 		return err
 	}
 	if !c.full {
@@ -87,7 +88,7 @@ func (c *connector) refused(err error) error {
 			c.allow(maxConnections)
 		})
 	}
-	c.allow(max(opened, 1))
+	c.allow(room)
 	return noRoom{err}
 }
 
