@@ -191,11 +191,11 @@ func answer(now Command, slug string, m asset.Management, r Receipt) (Result, er
 func (s *Service) record(ctx context.Context, o Order, r Receipt) (Command, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
-	now, taken, err := s.Store.Advance(ctx, o.Command.ID, r.step(o.Command.Type))
+	now, _, err := s.Store.Advance(ctx, o.Command.ID, r.step(o.Command.Type))
 	if err != nil {
 		return Command{}, err
 	}
-	if !taken && now.State == Unconfirmed && r.Ref != "" {
+	if now.State == Unconfirmed && r.Ref != "" {
 		// The sweeper was faster; the channel's name still lets feedback find it.
 		now, _, err = s.Store.Advance(ctx, now.ID, Transition{From: []State{Unconfirmed}, To: Unconfirmed, Ref: r.Ref})
 	}
