@@ -39,7 +39,7 @@ func TestRun_CountsOnce(t *testing.T) {
 		{"a command that is refused", reboot, fewer, good, 1, nil, 1},
 		{"a command with wrong arguments", reboot, caller(), `{}`, 1, nil, 1},
 		{"a command beyond the budget", reboot, caller(), good, 0, nil, 0},
-		{"a command of nobody", reboot, access.Principal{}, good, 1, nil, 0},
+		{"a command without a caller", reboot, access.Principal{}, good, 1, nil, 0},
 	} {
 		k := operation.NewKernel(operation.Config{Budgets: budgets(&counted{left: c.left}), ReadsPerMinute: 3, Now: time.Now})
 		k.Run(t.Context(), define(c.operation, func(context.Context, operation.Call, target) (string, error) { return "", c.err }), c.p,
