@@ -2,6 +2,8 @@ package operation_test
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -33,6 +35,8 @@ func TestDefine_ContradictionsPanic(t *testing.T) {
 		return operation.Operation{Name: "do_it", Method: "POST", Path: path}
 	}
 	body, path := at("/x"), at("/x/{a}")
+	ahead, other := body, path
+	ahead.Ahead, other.Ahead = operation.AheadToShow, operation.AheadToShow
 	get := operation.Operation{Name: "do_it", Method: "GET", Path: "/x"}
 	for name, problems := range map[string]string{
 		"not a struct": declared[int](body),
@@ -95,6 +99,30 @@ func TestDefine_ContradictionsPanic(t *testing.T) {
 				B string `query:"b"`
 			} `json:"a"`
 		}](body),
+		"nested without a tag": declared[struct {
+			A struct {
+				B string `json:"b"`
+			}
+		}](body),
+		"nested in a query": declared[struct {
+			A change `query:"a"`
+		}](get),
+		"object in a query": declared[struct {
+			A operation.Object `query:"a"`
+		}](get),
+		"time of a number": declared[struct {
+			A int `json:"a" rule:"time"`
+		}](body),
+		"day of a number": declared[struct {
+			A int `json:"a" rule:"day"`
+		}](body),
+		"default of a list": declared[struct {
+			A []string `json:"a" rule:"default=x"`
+		}](body),
+		"no asset to read ahead": declared[struct{}](ahead),
+		"another id to read ahead": declared[struct {
+			A string `path:"a"`
+		}](other),
 		"map":              declared[bad[map[string]string]](body),
 		"float":            declared[bad[float64]](body),
 		"list of lists":    declared[bad[[][]string]](body),
@@ -108,6 +136,24 @@ func TestDefine_ContradictionsPanic(t *testing.T) {
 	}
 	if problems := declared[bad[[]string]](body); problems != "" {
 		t.Errorf("a good declaration: %s", problems)
+	}
+}
+
+// A struct of arguments has at most 64 fields.
+func TestDefine_MostFields(t *testing.T) {
+	t.Parallel()
+	compiles := func(n int) (panicked any) {
+		defer func() { panicked = recover() }()
+		var fields []reflect.StructField
+		for i := range n {
+			fields = append(fields, reflect.StructField{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[string](),
+				Tag: reflect.StructTag(fmt.Sprintf(`json:"f%d"`, i))})
+		}
+		operation.Compile("do_it", reflect.StructOf(fields))
+		return nil
+	}
+	if few, many := compiles(64), compiles(65); few != nil || many == nil {
+		t.Errorf("64 fields: panic %v; 65 fields: panic %v, want one of these", few, many)
 	}
 }
 

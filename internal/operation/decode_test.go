@@ -79,6 +79,7 @@ func TestDecode_BodyIsReadStrictly(t *testing.T) {
 		{name: "smallest", body: `{"text":"a"}`},
 		{name: "white space around", body: " \n{\"text\" : \"a\"}\r\n\t"},
 		{name: "escaped name", body: `{"te\u0078t":"a"}`},
+		{name: "name that begins with an escape", body: `{"\u0074ext":"a"}`},
 		{name: "all",
 			body: `{"text":"ááááá","short":"ab","email":"a@b.example","apps":["a.b","c.d"],"mode":"WEP","exact":"ON","count":9,"secret":"1234","hidden":false,"changes":[{"setting":"X"},{"setting":"Y","value":"Z"}],"nested":{"setting":"N"}}`},
 		{name: "integer as a fraction", body: `{"text":"a","count":2.0}`},

@@ -141,9 +141,7 @@ func (k *Kernel) carryOut(ctx context.Context, o *Operation, p access.Principal,
 		return nil, NotSent(o, err)
 	}
 	if err != nil && o.Effect != Reading && k.Stands != nil && permit.Moves() == moves && !permit.Used() {
-		if gone := k.Stands(ctx); gone != nil && permit.Moves() == moves {
-			return result, err // it cannot be read: the failure stands
-		}
+		_ = k.Stands(ctx) // moves the permit; where it cannot be read, the failure stands
 	}
 	if err == nil || permit.Moves() == moves {
 		return result, err

@@ -17,6 +17,7 @@ import (
 type fakeClaims struct {
 	held      operation.Holding
 	now       time.Time
+	err       error  // of Claim and FindClaim
 	method    string // "claim", or "find"
 	end       string // "kept", "released", "left to its lease", or empty: none was made
 	lastClaim operation.Claim
@@ -24,12 +25,12 @@ type fakeClaims struct {
 
 func (c *fakeClaims) Claim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
 	c.method, c.lastClaim = "claim", claim
-	return c.held, nil
+	return c.held, c.err
 }
 
 func (c *fakeClaims) FindClaim(_ context.Context, claim operation.Claim) (operation.Holding, error) {
 	c.method, c.lastClaim = "find", claim
-	return c.held, nil
+	return c.held, c.err
 }
 
 func (c *fakeClaims) ExtendClaim(_ context.Context, _ operation.Holding, until time.Time) error {
@@ -103,6 +104,7 @@ func TestOnce_Keeps(t *testing.T) {
 		{"a limit", fault.Limited(time.Minute, ""), 1, released},
 		{"arguments that the handler refuses", fault.Invalid(""), 1, released},
 		{"a person has to approve it", &fault.Error{Code: fault.ConfirmationRequired, Approval: &fault.Approval{}}, 1, released},
+		{"a right that a person has to grant", &fault.Error{Code: fault.Forbidden, Approval: &fault.Approval{}}, 1, released},
 		{"a name has to be typed", fault.New(fault.ConfirmationRequired, ""), 1, kept},
 		{"a commit whose answer was lost", &fault.Error{Code: fault.Unavailable, Err: operation.ErrDoubt}, 1, left},
 		{"a result after a crash", nil, 2, kept},

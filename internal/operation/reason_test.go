@@ -21,16 +21,19 @@ func TestRun_RequiredReason(t *testing.T) {
 	changes.Effect = operation.Writing
 	operation.Define(&r, changes, func(context.Context, operation.Call, args) (any, error) { return nil, nil })
 	for _, c := range []struct {
+		kind   access.Kind
 		rule   access.ReasonRule
 		reason string
 		want   fault.Code
 	}{
-		{access.ReasonAll, "", fault.InvalidArguments},
-		{access.ReasonAll, "a ticket", ""},
-		{access.ReasonDestructive, "", ""},
-		{"", "", ""},
+		{access.APIKey, access.ReasonAll, "", fault.InvalidArguments},
+		{access.APIKey, access.ReasonAll, "a ticket", ""},
+		{access.APIKey, access.ReasonDestructive, "", ""},
+		{access.APIKey, "", "", ""},
+		{access.User, access.ReasonAll, "", ""},
 	} {
 		p := caller()
+		p.Kind = c.kind
 		p.Settings.Controls.RequireReason = c.rule
 		meta := operation.Meta{ReasonField: "reason", Note: access.Note{Reason: c.reason}}
 		out := newKernel().Run(t.Context(), r.All()[0], p, meta, operation.Flat(`{"assetId":"a"}`))
@@ -38,6 +41,6 @@ func TestRun_RequiredReason(t *testing.T) {
 		if out.Fault != nil {
 			got = out.Fault.Code
 		}
-		expect.Equal(t, string(c.rule)+" with the reason "+c.reason, expect.Values{"refused": {got, c.want}})
+		expect.Equal(t, string(c.kind)+", "+string(c.rule)+" with the reason "+c.reason, expect.Values{"refused": {got, c.want}})
 	}
 }

@@ -186,8 +186,6 @@ func nullable(s *jsonschema.Schema) *jsonschema.Schema {
 		if s.Enum != nil {
 			s.Enum = append(s.Enum, nil)
 		}
-	case s.Types == nil:
-		return s // any value: null already among them
 	}
-	return s
+	return s // without a type it is any value: null already among them
 }

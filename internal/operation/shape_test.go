@@ -48,6 +48,8 @@ type members struct {
 	Kind   *string `json:"kind" enum:"A|B"`
 	Sample string  `json:"sample" example:"one"`
 	Tries  *int    `json:"tries" example:"2"`
+	Word   *string `json:"word" example:"two"`
+	Inner  base    // its name is the member's
 }
 
 // wrapped is a result with one member, and shaped is an operation with that result.
@@ -91,11 +93,14 @@ func TestSchema_OfEachShape(t *testing.T) {
 			""},
 		{"members", shaped[members](),
 			`{"type":"object","properties":{"id":{"type":"string","description":"The id."},"n":{"type":"integer"},"Plain":{"type":"integer"},"maybe":{"type":"integer"},` +
-				`"zero":{"type":"integer"},"kind":{"type":["string","null"],"enum":["A","B",null]},"sample":{"type":"string"},"tries":{"type":["integer","null"]}},` +
-				`"required":["id","n","Plain","kind","sample","tries"]}`,
+				`"zero":{"type":"integer"},"kind":{"type":["string","null"],"enum":["A","B",null]},"sample":{"type":"string"},"tries":{"type":["integer","null"]},` +
+				`"word":{"type":["string","null"]},"Inner":{"type":"object","properties":{"id":{"type":"string","description":"The id."}},"required":["id"]}},` +
+				`"required":["id","n","Plain","kind","sample","tries","word","Inner"]}`,
 			`{"type":"object","properties":{"id":{"type":"string","description":"The id."},"n":{"type":"integer"},"Plain":{"type":"integer"},"maybe":{"type":"integer"},` +
-				`"zero":{"type":"integer"},"kind":{"type":["string","null"],"enum":["A","B",null]},"sample":{"type":"string","examples":["one"]},"tries":{"type":["integer","null"],"examples":[2]}},` +
-				`"required":["id","n","Plain","kind","sample","tries"]}`},
+				`"zero":{"type":"integer"},"kind":{"type":["string","null"],"enum":["A","B",null]},"sample":{"type":"string","examples":["one"]},"tries":{"type":["integer","null"],"examples":[2]},` +
+				`"word":{"type":["string","null"],"examples":["two"]},` +
+				`"Inner":{"type":"object","properties":{"id":{"type":"string","description":"The id."}},"required":["id"]}},` +
+				`"required":["id","n","Plain","kind","sample","tries","word","Inner"]}`},
 	} {
 		if c.rest == "" {
 			c.rest = c.tools
