@@ -226,6 +226,16 @@ func (r *fixture) code(want fault.Code, err error) {
 	}
 }
 
+// says compares the text of a fault.
+func (r *fixture) says(want string, err error) {
+	r.Helper()
+	if got := fault.From(err).Detail; got != want {
+		r.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func errAway() error { return fault.New(fault.Unavailable, "the database is away") }
+
 func (r *fixture) newCompany(slug, enterprise string) company.Company {
 	r.Helper()
 	c := company.Company{ID: resource.NewID(), Slug: slug, Name: slug, InactiveAfter: time.Hour, Enterprise: enterprise,

@@ -28,6 +28,33 @@ func TestSummary_CountsManySettings(t *testing.T) {
 	}
 }
 
+// A rollback names up to eight members of a document that no setting names, and counts more.
+func TestSummary_CountsManyMembers(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	for base, c := range []struct {
+		members int
+		want    string
+	}{
+		{8, "no setting names: m1, m2, m3, m4, m5, m6, m7 and m8."},
+		{9, "no setting names: m1, m2, m3, m4, m5, m6, m7 and 2 more."},
+	} {
+		var members []string
+		for i := range c.members {
+			members = append(members, fmt.Sprintf(`"m%d":1`, i+1))
+		}
+		p.Document = []byte("{" + strings.Join(members, ",") + "}")
+		_, err := r.db.SavePolicy(r.Context(), p, base+1, policy.Revision{SavedAt: r.clock.Now()})
+		r.ok(err)
+		made, err := r.service.ProposeRollback(r.Context(), r.key("k"), p.ID, 1)
+		r.ok(err)
+		if !strings.HasSuffix(made.Summary, c.want) {
+			t.Errorf("%d members: %q", c.members, made.Summary)
+		}
+	}
+}
+
 // People see 50 proposals unless they ask for another number.
 func TestReview_ListLimits(t *testing.T) {
 	t.Parallel()
