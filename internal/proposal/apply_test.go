@@ -331,6 +331,10 @@ func TestApply_Repeated(t *testing.T) {
 				t.Errorf("applied %+v", done)
 			}
 		}
+		again, err = r.service.ProposeChanges(t.Context(), keyed("1"), p.ID, set("CAMERA", "BLOCK"))
+		if r.ok(err); again.ID != first.ID { // nothing would change any more
+			t.Errorf("repeated once it was applied as %+v", again)
+		}
 		_, err = r.service.Apply(t.Context(), keyed("3"), first.ID, "")
 		r.code(fault.NotPending, err)
 		other := r.key("k2")
@@ -363,11 +367,15 @@ func (a *away) FinishProposal(ctx context.Context, e proposal.Ending) (proposal.
 func TestApply_EndsWhenTheDatabaseIsBack(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
 		made := r.propose(r.newPolicy("Warehouse", 0), "CAMERA", "BLOCK")
-		r.service.Store = &away{r.db, 2}
+		store := &away{r.db, 2}
+		r.service.Store = store
 		applied, err := r.service.Apply(t.Context(), r.key("k"), made.ID, made.TargetName)
 		r.ok(err)
 		if applied.Status != proposal.Succeeded {
 			t.Errorf("the proposal is %s: %s", applied.Status, applied.Outcome)
+		}
+		if store.times != -1 {
+			t.Errorf("the proposal was ended %d times after the database was back", -store.times)
 		}
 	})
 }

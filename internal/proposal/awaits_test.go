@@ -87,6 +87,14 @@ func TestStatus_Final(t *testing.T) {
 	}
 }
 
+// A list that is empty is shown as one.
+func TestProposal_ViewWithoutFields(t *testing.T) {
+	t.Parallel()
+	if (proposal.Proposal{}).View().Fields == nil {
+		t.Error("there is no list of fields")
+	}
+}
+
 // The outcome of a proposal that was declined has the reason, if there is one.
 func TestDeclinedBy(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,7 @@ func (v *vendor) PushUnsaved(_ context.Context, _ company.Company, p policy.Poli
 	case refuses:
 		return policy.PushResult{Code: outcome.Refused, Detail: "the platform refused the policy: too strict"}, 0
 	case notReached:
-		return policy.PushResult{Code: outcome.NotSent, Detail: "the platform is not reached"}, 0
+		return policy.PushResult{Code: outcome.NotSent, Detail: "the platform is not reached", Cause: errors.New("no route")}, 0
 	case losesRequest:
 		return policy.PushResult{Code: outcome.Unknown, Detail: "no answer"}, 0
 	}

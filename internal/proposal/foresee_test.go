@@ -245,10 +245,10 @@ func TestForesee_Apply(t *testing.T) {
 			_, err := r.save(r.policy(p.ID), "BLUETOOTH")
 			r.ok(err)
 		}, "", fault.StaleProposal, 2, false},
-		{"a change by which devices lose something", change(p.ID, "CONFIGURE_WIFI", "BLOCK"), nil, "Warehouse", "", 2, true},
-		{"a copy", copyOf(p.ID, "Copy"), nil, "", "", 0, false},
 		{"a copy by which devices would lose something",
 			changes("create_policy", args{"fromPolicyId": p.ID, "displayName": "Copy 2"}, "CONFIGURE_WIFI"), nil, "", "", 0, false},
+		{"a change by which devices lose something", change(p.ID, "CONFIGURE_WIFI", "BLOCK"), nil, "Warehouse", "", 2, true},
+		{"a copy", copyOf(p.ID, "Copy"), nil, "", "", 0, false},
 		{"a copy whose name was taken since", copyOf(p.ID, taken), func(string) { r.newPolicy(taken, 0) }, "", fault.Refused, 0, false},
 		{"one that was applied", change(p.ID, "DATA_ROAMING", "BLOCK"), func(id string) {
 			_, err := r.service.Apply(r.Context(), r.key("k"), id, "")

@@ -136,6 +136,13 @@ func TestView_ApprovalOfWhatIsOutdated(t *testing.T) {
 	if got := r.read(made).Approval.State; got != "" {
 		t.Errorf("of an outdated proposal the approval is %q", got)
 	}
+	applied := r.propose(r.policy(p.ID), "CAMERA", "BLOCK")
+	r.approves(ada, applied.ID)
+	_, err = r.apply(applied)
+	r.ok(err)
+	if got := r.read(applied).Approval.State; got != proposal.Approved {
+		t.Errorf("of a proposal that was applied the approval is %q", got)
+	}
 }
 
 func TestImpact_TheFiftiethDeviceRaisesIt(t *testing.T) {

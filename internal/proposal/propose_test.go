@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/database/triggertest"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -213,6 +214,9 @@ func TestCopy(t *testing.T) {
 		if same(t, "the copy", created, want); created.ID == p.ID {
 			t.Error("the copy is the policy itself")
 		}
+		if sent := r.vendor.pushes[len(r.vendor.pushes)-1]; sent.ID != created.ID || sent.Version != 1 {
+			t.Errorf("sent %+v", sent)
+		}
 		d, err := policy.CompareDocuments(policy.Platform, p.Document, created.Document)
 		r.ok(err)
 		if len(d.Moves) != 1 || d.Moves[0].To != "BLOCK" || len(d.Others) != 0 {
@@ -325,22 +329,18 @@ func TestRollback_ToATakenName(t *testing.T) {
 	r.code(fault.Refused, err)
 }
 
-func TestSummary_Warnings(t *testing.T) {
+// A rollback gives no policy a name that is refused since.
+func TestRollback_ToARefusedName(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
-	p := r.newPolicy("Warehouse", 1, set("VENDOR_STORE_MODE", "BLACKLIST")...)
-	for setting, test := range map[string]struct{ to, want string }{
-		"VENDOR_STORE_MODE": {"WHITELIST", "uninstall every app"},
-		"CONFIGURE_WIFI":    {"BLOCK", "may become unreachable"},
-	} {
-		t.Run(setting, func(t *testing.T) {
-			if made := r.propose(p, setting, test.to); !strings.Contains(made.Summary, test.want) || strings.Count(made.Summary, ". ") > 0 {
-				t.Errorf("%s: %q", setting, made.Summary)
-			}
-		})
-	}
-	if made := r.propose(p, "CONFIGURE_WIFI", "ALLOW"); strings.Contains(made.Summary, ";") {
-		t.Errorf("%q", made.Summary)
+	p := r.newPolicy("Warehouse", 0)
+	_, err := r.save(p, "CAMERA")
+	r.ok(err)
+	r.ok(triggertest.Add(t.Context(), r.url, "UPDATE policy_revisions SET name = 'Ware\u200bhouse' WHERE revision = 1"))
+	_, err = r.service.ProposeRollback(t.Context(), r.key("k"), p.ID, 1)
+	r.code(fault.Refused, err)
+	if said := fault.From(err).Detail; !strings.Contains(said, "which is refused now") {
+		t.Errorf("refused with %q", said)
 	}
 }
 

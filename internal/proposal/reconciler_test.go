@@ -58,6 +58,23 @@ func (l *looks) ReadCopy(ctx context.Context, c company.Company, p policy.Policy
 	return l.platform.ReadCopy(ctx, c, p)
 }
 
+// What the platform does not take is told with its cause.
+func TestApply_TellsWhyNothingWasPushed(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	var told strings.Builder
+	r.service.Log = slog.New(slog.NewTextHandler(&told, nil))
+	p := r.newPolicy("Warehouse", 0)
+	r.vendor.next(notReached)
+	_, err := r.apply(r.propose(p, "CAMERA", "BLOCK"))
+	r.code(fault.Internal, err)
+	_, err = r.apply(r.propose(p, "CAMERA", "BLOCK"))
+	r.ok(err)
+	if strings.Count(told.String(), "a policy was not pushed") != 1 || !strings.Contains(told.String(), "no route") {
+		t.Errorf("told %q", told.String())
+	}
+}
+
 // doubtful is a proposal whose request the platform never got, and what is due for a look at it.
 func (r *fixture) doubtful(made proposal.Proposal) (*looks, *proposal.Reconciler) {
 	r.Helper()
