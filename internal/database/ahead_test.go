@@ -56,8 +56,8 @@ func TestAhead_AssetWithItsKey(t *testing.T) {
 // What a call commands is the asset of its company, with its agent, whatever it spends.
 func TestAhead_TargetWithTheSpending(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		d := f.agents(1)[0]
-		a := f.asset(d.AssetID)
+		agents := f.agents(2)
+		a, another := f.asset(agents[0].AssetID), f.asset(agents[1].AssetID)
 		other := f.newCompany("other")
 		for _, c := range []struct {
 			name, companyID, assetID string
@@ -97,5 +97,11 @@ func TestAhead_TargetWithTheSpending(t *testing.T) {
 			device.PolicyID = f.asset(a.ID).Device.PolicyID
 			equal(f, "target, read again", again, want)
 		}
+		ctx := access.Commands(f.Context(), f.company.ID, a.ID)
+		_, _, _, err := f.db.Spend(ctx, "k", 2, time.Minute, f.clock.Now())
+		f.ok(err)
+		beside, err := f.db.CommandTarget(ctx, f.company.ID, another.ID)
+		f.ok(err)
+		equal(f, "target that was not read with the spending", beside.ID, another.ID)
 	})
 }

@@ -444,6 +444,23 @@ func TestDecideAuthorization_SecondPerson(t *testing.T) {
 	})
 }
 
+// Once a second person is asked for, what a person approved for themselves does not count any more.
+func TestDecideAuthorization_SecondPersonFromNowOn(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.destructiveApproval()
+		ada := f.person("Ada", true)
+		made, _ := apikey.New(f.company.ID, "K", ada.ID, access.All, f.clock.Now(), time.Time{})
+		f.ok(f.db.CreateKey(f.Context(), made))
+		own := f.asking(f.fleet(1)[0], command.WipeCompanyData, "d1")
+		own.Actor.ID, own.Ask.Caller.ID = made.ID, made.ID
+		id := f.refusal(f.db, own).ID
+		f.approve(id, ada)
+		f.setControls(func(c *access.Controls) { c.SecondPerson = true })
+		equal(f, "state", f.authorization(id).State, approval.Waiting)
+		equal(f, "recorded as void", f.recorded(activity.AuthorizationVoid), 1)
+	})
+}
+
 // A second person does not decide for a user whose account, rights or policies are new:
 // when it is decided, and when it is used.
 func TestDecideAuthorization_SecondPersonNewAccount(t *testing.T) {
@@ -762,6 +779,10 @@ func TestDecideAuthorization_VoidOne(t *testing.T) {
 			equal(f, "shown", shown.State, approval.Waiting)
 			f.ok(f.decide(asked.ID, bob, decision))
 			equal(f, "decided by", f.authorization(asked.ID).DecidedBy, bob.ID)
+			decided := f.authorization(asked.ID)
+			shown, err = f.db.PresentAuthorization(f.Context(), decided, approvaltest.Verifier())
+			f.ok(err)
+			equal(f, "shown once it is decided", shown, decided)
 		}
 	})
 }

@@ -77,6 +77,9 @@ func checkWindow(t *testing.T, db *database.DB, key string, opened time.Time) {
 			t.Errorf("%s: used %d, %v, want %d", c.name, used, err, c.used)
 		}
 	}
+	if err := db.GiveBack(t.Context(), nil, opened); err != nil {
+		t.Errorf("given back without keys: %v", err)
+	}
 	if none, err := db.BudgetUsed(t.Context(), nil, time.Minute, opened); err != nil || len(none) != 0 {
 		t.Errorf("without keys: %v, %v", none, err)
 	}

@@ -12,7 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database/engine"
 	"github.com/musterhq/muster/internal/database/migrations"
 	"github.com/musterhq/muster/internal/event"
@@ -228,6 +230,18 @@ var (
 	DecodeList = decodeList
 	EncodeMap  = encodeSome[map[string]string]
 )
+
+// ApplyLoosening lets take effect what a replica saw to be due.
+func (db *DB) ApplyLoosening(ctx context.Context, seen access.Loosening) error {
+	return db.applyLoosening(ctx, seen, db.now())
+}
+
+// WithdrawSeen withdraws a command that a replica saw to wait for its device.
+func (db *DB) WithdrawSeen(ctx context.Context, c command.Command, deviceID string) (taken bool, err error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
+		return db.withdraw(ctx, t, waiting{c.ID, deviceID, string(c.Type)}, "cancelled")
+	})
+}
 
 // OfUser lists what removes a user.
 func OfUser() []string { return ofUser() }

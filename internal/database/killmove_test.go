@@ -26,13 +26,19 @@ type moved struct {
 // approveChange has a person approve a proposal as it now is.
 func (f *fixture) approveChange(id string, by account.User) error {
 	f.Helper()
+	return f.decideChange(f.company.ID, id, by, signature.Approve)
+}
+
+// decideChange has a person decide about a proposal of the fixture's company as it now is, under the name of a company.
+func (f *fixture) decideChange(companyID, id string, by account.User, d signature.Decision) error {
+	f.Helper()
 	listed, err := f.db.ListedProposal(f.Context(), f.company.ID, id)
 	f.ok(err)
 	of := listed.Subject()
-	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: signature.Approve,
+	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: d,
 		At: signature.Time(f.clock.Now()), Confirmation: of.Name}, nil)
 	f.ok(err)
-	return f.db.Decide(f.Context(), approval.Decision{CompanyID: f.company.ID, Kind: approval.ChangeKind, ID: id, UserID: by.ID,
+	return f.db.Decide(f.Context(), approval.Decision{CompanyID: companyID, Kind: approval.ChangeKind, ID: id, UserID: by.ID,
 		PasskeyID: f.key(by).ID, Signed: f.sign(by, document), Verifier: approvaltest.Verifier()})
 }
 

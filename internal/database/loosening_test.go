@@ -211,11 +211,17 @@ func TestChangeControls_StoppedAgain(t *testing.T) {
 // confirm has an administrator confirm what waits, with a passkey.
 func (f *fixture) confirm(id string, by account.User, passkeyID string) error {
 	f.Helper()
+	return f.answer(id, by, passkeyID, signature.Approve)
+}
+
+// answer has an administrator decide about what waits, with a passkey.
+func (f *fixture) answer(id string, by account.User, passkeyID string, d signature.Decision) error {
+	f.Helper()
 	_, of, err := f.db.LooseningSubject(f.Context(), f.company.ID, id)
 	if err != nil {
 		return err
 	}
-	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: signature.Approve,
+	document, err := of.Canonical(signature.Head{Approver: signature.Person{ID: by.ID, Name: by.Name}, Decision: d,
 		At: signature.Time(f.clock.Now())}, nil)
 	f.ok(err)
 	key, _ := keysOf.Load(passkeyID)
@@ -263,6 +269,55 @@ func TestConfirmLoosening(t *testing.T) {
 		f.ok(confirm(bob, passkey(bob)))
 		equal(f, "limit", f.now().Controls.DestructiveLimit.Devices, 32)
 		f.code(fault.NotFound, confirm(bob, passkey(bob)))
+	})
+}
+
+// What a second administrator declines does not take effect.
+func TestConfirmLoosening_Declined(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(10, 60)
+		ada, bob := f.person("ada", true), f.person("bob", true)
+		f.clock.Advance(48 * time.Hour)
+		raise := f.controls(ada, limitTo(30))[0]
+		f.ok(f.answer(raise.ID, bob, f.key(bob).ID, signature.Decline))
+		waiting, err := f.db.Loosenings(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "limit and what waits", words(f.now().Controls.DestructiveLimit.Devices, len(waiting)), words(10, 0))
+		equal(f, "canceled", f.recorded(activity.LooseningCanceled), 1)
+	})
+}
+
+// Who asks for what waits already does not begin it again.
+func TestChangeControls_AskedAgain(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(10, 60)
+		first := f.controls(f.person("ada", true), limitTo(30))[0]
+		f.clock.Advance(time.Hour)
+		equal(f, "waiting", f.controls(f.person("bob", true), limitTo(30)), []access.Loosening{first})
+		equal(f, "canceled", f.recorded(activity.LooseningCanceled), 0)
+	})
+}
+
+// A replica that saw what is due looks again before it takes effect.
+func TestChangeControls_ChangedSinceItWasSeen(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setLimit(10, 60)
+		ada := f.person("ada", true)
+		seen := f.controls(ada, limitTo(30))[0]
+		stays := func(when string, waiting int) {
+			f.Helper()
+			f.ok(f.db.ApplyLoosening(f.Context(), seen))
+			all, err := f.db.Loosenings(f.Context(), f.company.ID)
+			f.ok(err)
+			equal(f, when, words(f.now().Controls.DestructiveLimit.Devices, len(all)), words(10, waiting))
+		}
+		stays("not due yet", 1)
+		f.clock.Advance(24 * time.Hour)
+		f.stop(access.Stop{At: f.clock.Now(), Reason: "a leak"})
+		stays("during a stop", 1)
+		f.stop(access.Stop{})
+		f.ok(f.db.CancelLoosening(f.Context(), f.company.ID, seen.ID))
+		stays("canceled", 0)
 	})
 }
 

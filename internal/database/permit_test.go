@@ -243,6 +243,7 @@ func TestPermit_Ends(t *testing.T) {
 			_, _, err = f.db.Begin(ctx, f.intent(a, kind), nil)
 			f.moved("an expired key", err)
 		}
+		f.moved("an expired key", f.db.PermitStands(f.under(k, nil)))
 	})
 }
 

@@ -103,6 +103,27 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
+// A command that was offered, or ended, after a replica saw it to wait is not withdrawn.
+func TestWithdraw_ChangedSinceItWasSeen(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := f.deviceFor("SN-1")
+		ended, offered := f.deliver(d, command.Reboot, time.Time{}), f.deliver(d, command.LaunchApp, time.Time{})
+		_, _, err := f.db.Advance(f.Context(), ended.ID, command.Transition{From: []command.State{command.Sent}, To: command.Succeeded})
+		f.ok(err)
+		withdraws := func(c command.Command, open int, want command.State) {
+			f.Helper()
+			taken, err := f.db.WithdrawSeen(f.Context(), c, d.ID)
+			f.ok(err)
+			equal(f, string(c.Type), words(taken, f.command(c.ID).State, f.deviceNow(d.ID).Open), words(false, want, open))
+		}
+		withdraws(ended, 1, command.Succeeded)
+		f.clock.Advance(time.Second)
+		_, err = f.db.Offer(f.Context(), d, f.clock.Now().Add(time.Minute), 5)
+		f.ok(err)
+		withdraws(offered, 1, command.Sent)
+	})
+}
+
 // What keys sent through the platform is given to one caller to cancel, once in a
 // while, for as long as it is open and the company is stopped.
 func TestToCancel(t *testing.T) {

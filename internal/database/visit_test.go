@@ -95,6 +95,33 @@ func TestVisit(t *testing.T) {
 	})
 }
 
+// A device whose relation ends is offered nothing but what ends it, and a wipe alone once it is to be wiped.
+func TestVisit_OffersTheEnding(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		d := f.deviceFor("SN-1")
+		reboot := f.deliver(d, command.Reboot, time.Time{})
+		for sequence, c := range []struct {
+			kind   command.Type
+			brings agentdevice.State
+		}{
+			{command.RelinquishOwnership, agentdevice.RelinquishPending},
+			{command.WipeCompanyData, agentdevice.WipePending},
+		} {
+			ends := f.intent(f.asset(d.AssetID), c.kind)
+			ends.State, ends.Ref = command.Sent, "agent/"+d.ID+"/"+ends.ID
+			_, _, err := f.db.Begin(f.Context(), ends, &agentdevice.Delivery{CommandID: ends.ID, DeviceID: d.ID, Type: string(c.kind),
+				Args: []byte(`{}`), CreatedAt: ends.CreatedAt, Brings: c.brings})
+			f.ok(err)
+			got, _ := f.visit(f.db, d, int64(sequence+1))
+			equal(f, "offered to a visit", ids(got.Offered), []string{ends.ID})
+			again, err := f.db.Offer(f.Context(), f.deviceNow(d.ID), f.clock.Now().Add(time.Minute), 20)
+			f.ok(err)
+			equal(f, "offered once more", ids(again), []string{ends.ID})
+		}
+		equal(f, "the other waits on", f.command(reboot.ID).State, command.Sent)
+	})
+}
+
 // Whatever replicas a device asks at once, each command is offered once while its lease runs.
 func TestVisit_OffersOnce(t *testing.T) {
 	withCompany(t, func(f *fixture) {
@@ -208,6 +235,9 @@ func TestAdvance_WithDelivery(t *testing.T) {
 			all.Wait()
 			equal(f, "times", times.Load(), 1)
 			f.checkSettled(d, c, state, 0)
+			if kind == command.StartLostMode {
+				equal(f, "in lost mode", f.asset(d.AssetID).Device.LostMode, true)
+			}
 		}
 	})
 }

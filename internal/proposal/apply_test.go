@@ -59,17 +59,26 @@ func TestApply_PolicyDeleted(t *testing.T) {
 }
 
 func TestApply_VendorFaults(t *testing.T) {
+	const (
+		unknown  = "it is not known whether the change was applied: read the proposal, and the policy's settings before you propose again"
+		doubtful = "the proposal is UNCONFIRMED: it is not known whether it was applied: read the policy's settings before you propose again"
+	)
 	each(t, func(_ *testing.T, r *fixture) {
 		for _, test := range []struct {
 			mood   answer
 			code   fault.Code
 			status proposal.Status
 			after  string // CAMERA once both copies agree
+			says   string
+			again  string // what the next call is told
 		}{
-			{refuses, fault.Refused, proposal.Failed, policy.NotSet},
-			{notReached, fault.Internal, proposal.Failed, policy.NotSet},
-			{losesAnswer, fault.Internal, proposal.Unconfirmed, "BLOCK"},
-			{losesRequest, fault.Internal, proposal.Unconfirmed, policy.NotSet},
+			{refuses, fault.Refused, proposal.Failed, policy.NotSet, "the platform refused the policy: too strict",
+				"the proposal is FAILED: it failed: propose again"},
+			{notReached, fault.Internal, proposal.Failed, policy.NotSet,
+				"the change was not applied, nothing changed: the platform is not reached: propose again",
+				"the proposal is FAILED: it failed: propose again"},
+			{losesAnswer, fault.Internal, proposal.Unconfirmed, "BLOCK", unknown, doubtful},
+			{losesRequest, fault.Internal, proposal.Unconfirmed, policy.NotSet, unknown, doubtful},
 		} {
 			r.part(string(test.mood), func(t *testing.T, r *fixture) {
 				p := r.newPolicy(string(test.mood), 1)
@@ -77,6 +86,7 @@ func TestApply_VendorFaults(t *testing.T) {
 				r.vendor.next(test.mood)
 				_, err := r.apply(made)
 				r.code(test.code, err)
+				r.says(test.says, err)
 				if got := r.proposal(made.ID).Status; got != test.status {
 					t.Errorf("the proposal is %s", got)
 				}
@@ -85,6 +95,7 @@ func TestApply_VendorFaults(t *testing.T) {
 				}
 				_, err = r.apply(made)
 				r.code(fault.NotPending, err)
+				r.says(test.again, err)
 				r.settle(p.ID)
 				now := r.policy(p.ID)
 				if got := value(t, now.Document, "CAMERA"); got != test.after {
@@ -320,8 +331,16 @@ func TestApply_Repeated(t *testing.T) {
 				t.Errorf("applied %+v", done)
 			}
 		}
+		again, err = r.service.ProposeChanges(t.Context(), keyed("1"), p.ID, set("CAMERA", "BLOCK"))
+		if r.ok(err); again.ID != first.ID { // nothing would change any more
+			t.Errorf("repeated once it was applied as %+v", again)
+		}
 		_, err = r.service.Apply(t.Context(), keyed("3"), first.ID, "")
 		r.code(fault.NotPending, err)
+		other := r.key("k2")
+		other.IdempotencyRef = "1"
+		_, err = r.service.ProposeChanges(t.Context(), other, "nowhere", set("CAMERA", "BLOCK"))
+		r.code(fault.NotFound, err) // it does not get what another made
 		refused := r.propose(r.policy(p.ID), "SMS", "BLOCK")
 		r.vendor.next(refuses)
 		for range 2 {
@@ -339,7 +358,7 @@ type away struct {
 
 func (a *away) FinishProposal(ctx context.Context, e proposal.Ending) (proposal.Proposal, bool, error) {
 	if a.times--; a.times >= 0 {
-		return proposal.Proposal{}, false, fault.New(fault.Unavailable, "the database is away")
+		return proposal.Proposal{}, false, errAway()
 	}
 	return a.DB.FinishProposal(ctx, e)
 }
@@ -348,11 +367,15 @@ func (a *away) FinishProposal(ctx context.Context, e proposal.Ending) (proposal.
 func TestApply_EndsWhenTheDatabaseIsBack(t *testing.T) {
 	each(t, func(t *testing.T, r *fixture) {
 		made := r.propose(r.newPolicy("Warehouse", 0), "CAMERA", "BLOCK")
-		r.service.Store = &away{r.db, 2}
+		store := &away{r.db, 2}
+		r.service.Store = store
 		applied, err := r.service.Apply(t.Context(), r.key("k"), made.ID, made.TargetName)
 		r.ok(err)
 		if applied.Status != proposal.Succeeded {
 			t.Errorf("the proposal is %s: %s", applied.Status, applied.Outcome)
+		}
+		if store.times != -1 {
+			t.Errorf("the proposal was ended %d times after the database was back", -store.times)
 		}
 	})
 }

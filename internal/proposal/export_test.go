@@ -25,3 +25,6 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, ref 
 	args.PolicyID = ref
 	return propose(ctx, s, call, args, s.draftRollback)
 }
+
+// Keep is keep, which renews a lease.
+var Keep = keep //nolint:gochecknoglobals // a function that is never written to

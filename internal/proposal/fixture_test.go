@@ -108,7 +108,7 @@ func (v *vendor) PushUnsaved(_ context.Context, _ company.Company, p policy.Poli
 	case refuses:
 		return policy.PushResult{Code: outcome.Refused, Detail: "the platform refused the policy: too strict"}, 0
 	case notReached:
-		return policy.PushResult{Code: outcome.NotSent, Detail: "the platform is not reached"}, 0
+		return policy.PushResult{Code: outcome.NotSent, Detail: "the platform is not reached", Cause: errors.New("no route")}, 0
 	case losesRequest:
 		return policy.PushResult{Code: outcome.Unknown, Detail: "no answer"}, 0
 	}
@@ -225,6 +225,16 @@ func (r *fixture) code(want fault.Code, err error) {
 		r.Fatalf("got %q (%v), want %q", got, err, want)
 	}
 }
+
+// says compares the text of a fault.
+func (r *fixture) says(want string, err error) {
+	r.Helper()
+	if got := fault.From(err).Detail; got != want {
+		r.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func errAway() error { return fault.New(fault.Unavailable, "the database is away") }
 
 func (r *fixture) newCompany(slug, enterprise string) company.Company {
 	r.Helper()

@@ -57,6 +57,16 @@ func change(policyID, setting, to string) call {
 	return call{"update_policy_settings", args{"policyId": policyID, "changes": []args{{"setting": setting, "value": to}}}}
 }
 
+// changes blocks settings, with other arguments.
+func changes(operation string, with args, settings ...string) call {
+	var all []args
+	for _, setting := range settings {
+		all = append(all, args{"setting": setting, "value": "BLOCK"})
+	}
+	with["changes"] = all
+	return call{operation, with}
+}
+
 func copyOf(policyID, name string) call {
 	return call{"create_policy", args{"fromPolicyId": policyID, "displayName": name}}
 }
@@ -86,6 +96,10 @@ func TestForesee_Propose(t *testing.T) {
 		{"a change of nothing", change(p.ID, "CAMERA", "BLOCK"), fault.Refused, true, 0, ""},
 		{"a change of high impact", change(p.ID, "FACTORY_RESET", "BLOCK"), "", true, 2, proposal.High},
 		{"a change of a policy that the caller may not see", change(hidden.ID, "SMS", "BLOCK"), fault.NotFound, false, 0, ""},
+		{"a change of two settings", changes("update_policy_settings", args{"policyId": p.ID}, "SMS", "BLUETOOTH"), "", true, 2,
+			proposal.Normal},
+		{"a change of a setting twice", changes("update_policy_settings", args{"policyId": p.ID}, "SMS", "SMS"),
+			fault.InvalidArguments, false, 0, ""},
 		{"a change without a setting", call{"update_policy_settings", args{"policyId": p.ID}}, fault.InvalidArguments, false, 0, ""},
 		{"a copy", copyOf(p.ID, "Copy"), "", true, 0, proposal.Normal},
 		{"a copy with the name of another", copyOf(p.ID, "Hidden"), fault.Refused, true, 0, ""},
@@ -115,6 +129,33 @@ func TestForesee_Propose(t *testing.T) {
 	}
 }
 
+// What is wrong with the arguments of a change is said of each argument.
+func TestPropose_WhatIsWrong(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	for _, c := range []struct {
+		name  string
+		call  call
+		field string
+		says  string
+	}{
+		{"unknown setting", change(p.ID, "X", "BLOCK"), "changes[0].setting", ""},
+		{"unknown value", change(p.ID, "CAMERA", "X"), "changes[0].value", "must be one of ALLOW, BLOCK for CAMERA"},
+		{"twice", changes("update_policy_settings", args{"policyId": p.ID}, "SMS", "CAMERA", "SMS"), "changes",
+			"must list each setting at most once: SMS is listed twice"},
+	} {
+		k, o, source := r.kernel(c.call)
+		out := k.Run(t.Context(), o, r.key("k").Principal, operation.Meta{}, source)
+		if out.Fault == nil || len(out.Fault.Fields) != 1 {
+			t.Errorf("%s: %+v", c.name, out.Fault)
+			continue
+		}
+		f := out.Fault.Fields[0]
+		expect.Equal(t, c.name, expect.Values{"field": {f.Field, c.field}, "says": {strings.HasPrefix(f.Message, c.says), true}})
+	}
+}
+
 // moving is a store with a device on its way to every policy.
 type moving struct{ proposal.Store }
 
@@ -132,9 +173,40 @@ func TestForesee_TooManyWaitForAMove(t *testing.T) {
 		own, risky := r.key("k").Principal, change(p.ID, "FACTORY_RESET", "BLOCK")
 		forecast, code := r.foresees(own, risky)
 		_, other := r.foresees(own, change(p.ID, "CAMERA", "BLOCK"))
-		expect.Equal(t, "one more", expect.Values{"code": {code, fault.RateLimited}, "known": {forecast != nil, true},
+		expect.Equal(t, "one more", expect.Values{"code": {code, fault.RateLimited}, "known": {len(forecast.Effects) > 1, true},
 			"code when proposed": {r.run(own, risky), fault.RateLimited}, "code of one that does not wait": {other, fault.Code("")}})
 	})
+}
+
+// broken is a database that fails at what is not read first.
+type broken struct {
+	proposal.Store
+	proposal.Policies
+}
+
+func (broken) MovesTo(context.Context, string) (int, error) { return 0, errAway() }
+
+func (broken) PolicyNamed(context.Context, string, string, string) (string, error) {
+	return "", errAway()
+}
+
+// Where the database fails, nothing is foreseen.
+func TestForesee_DatabaseAway(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	made, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Copy", nil)
+	r.ok(err)
+	r.approving(access.ApproveRisky)
+	r.service.Store, r.service.Policies = broken{Store: r.db}, broken{Policies: r.db}
+	for name, c := range map[string]call{
+		"applying a copy":    {"apply_policy_proposal", args{"proposalId": made.ID}},
+		"proposing a copy":   copyOf(p.ID, "Other"),
+		"proposing a change": change(p.ID, "CAMERA", "BLOCK"),
+	} {
+		got, code := r.foresees(r.key("k").Principal, c)
+		expect.Equal(t, name, expect.Values{"code": {code, fault.Unavailable}, "effects": {len(got.Effects), 0}})
+	}
 }
 
 // save blocks a setting, as a person does in the portal.
@@ -173,6 +245,8 @@ func TestForesee_Apply(t *testing.T) {
 			_, err := r.save(r.policy(p.ID), "BLUETOOTH")
 			r.ok(err)
 		}, "", fault.StaleProposal, 2, false},
+		{"a copy by which devices would lose something",
+			changes("create_policy", args{"fromPolicyId": p.ID, "displayName": "Copy 2"}, "CONFIGURE_WIFI"), nil, "", "", 0, false},
 		{"a change by which devices lose something", change(p.ID, "CONFIGURE_WIFI", "BLOCK"), nil, "Warehouse", "", 2, true},
 		{"a copy", copyOf(p.ID, "Copy"), nil, "", "", 0, false},
 		{"a copy whose name was taken since", copyOf(p.ID, taken), func(string) { r.newPolicy(taken, 0) }, "", fault.Refused, 0, false},
@@ -194,8 +268,8 @@ func TestForesee_Apply(t *testing.T) {
 		was := r.proposal(id).Status
 		got, code := r.foresees(r.key("k").Principal, apply)
 		expect.Equal(t, c.name, expect.Values{"code": {code, c.want}, "devices": {got.Devices, c.devices},
-			"irreversible": {got.Irreversible, c.good},
-			"status":       {r.proposal(id).Status, was}})
+			"irreversible": {got.Irreversible, c.good}, "says what it does": {len(got.Effects) > 0, true},
+			"status": {r.proposal(id).Status, was}})
 		other, code := r.foresees(r.key("k2").Principal, apply)
 		expect.Equal(t, c.name+", by another key", expect.Values{"code": {code, fault.NotFound}, "known": {other != nil, false}})
 		expect.Equal(t, c.name, expect.Values{"code when applied": {r.run(r.key("k").Principal, apply), c.want}})

@@ -100,19 +100,48 @@ func TestView_ApprovalOfWhatHasEnded(t *testing.T) {
 			v := k.Run(t.Context(), o, r.key("k").Principal, operation.Meta{}, source).Result.(proposal.View)
 			if all += " " + string(v.Status); v.Approval != nil {
 				all += "/" + string(v.Approval.State)
+				if v.Approval.Reason != nil {
+					all += "(" + *v.Approval.Reason + ")"
+				}
 			}
 		}
 		return all
 	}
 	waits, approved, declined := r.propose(p, "CAMERA", "BLOCK"), r.propose(p, "SMS", "BLOCK"), r.propose(p, "BLUETOOTH", "BLOCK")
 	r.approves(ada, approved.ID)
-	r.ok(r.decides(ada, declined.ID, r.sign(ada, declined.ID, signature.Decline, nil)))
-	if got, want := states(waits, approved, declined), " PENDING/WAITING PENDING/APPROVED FAILED/DECLINED"; got != want {
+	r.ok(r.decides(ada, declined.ID, r.sign(ada, declined.ID, signature.Decline,
+		func(c *signature.Change) { c.Reason = "not before the holidays" })))
+	if got, want := states(waits, approved, declined),
+		" PENDING/WAITING PENDING/APPROVED FAILED/DECLINED(not before the holidays)"; got != want {
 		t.Errorf("got%s, want%s", got, want)
 	}
 	r.clock.Advance(proposal.ApprovalLifetime)
-	if got, want := states(waits, approved, declined), " EXPIRED EXPIRED/APPROVED FAILED/DECLINED"; got != want {
+	if got, want := states(waits, approved, declined), " EXPIRED EXPIRED/APPROVED FAILED/DECLINED(not before the holidays)"; got != want {
 		t.Errorf("got%s, want%s", got, want)
+	}
+}
+
+// An approval is not shown once the policy was saved since: it does not count any more.
+func TestView_ApprovalOfWhatIsOutdated(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p, ada := approvable(r)
+	made := r.propose(p, "CAMERA", "BLOCK")
+	r.approves(ada, made.ID)
+	if got := r.read(made).Approval.State; got != proposal.Approved {
+		t.Errorf("the approval is %q", got)
+	}
+	_, err := r.save(p, "SMS")
+	r.ok(err)
+	if got := r.read(made).Approval.State; got != "" {
+		t.Errorf("of an outdated proposal the approval is %q", got)
+	}
+	applied := r.propose(r.policy(p.ID), "CAMERA", "BLOCK")
+	r.approves(ada, applied.ID)
+	_, err = r.apply(applied)
+	r.ok(err)
+	if got := r.read(applied).Approval.State; got != proposal.Approved {
+		t.Errorf("of a proposal that was applied the approval is %q", got)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/database/triggertest"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -117,6 +118,9 @@ func TestPropose_Refused(t *testing.T) {
 			}
 		})
 	}
+	if said := fault.From(back(p.ID, 9)).Detail; !strings.Contains(said, "no revision 9") {
+		t.Errorf("a rollback to nowhere: %q", said)
+	}
 }
 
 func TestPropose_UnconnectedCompany(t *testing.T) {
@@ -132,6 +136,26 @@ func TestPropose_UnconnectedCompany(t *testing.T) {
 			t.Errorf("saved %+v, %d pushes", now, len(r.vendor.pushes))
 		}
 	})
+}
+
+// A copy that was proposed before the company gave up its enterprise is not made.
+func TestApply_CopyAfterADisconnection(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	made, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Berlin", nil)
+	r.ok(err)
+	r.ok(r.db.BeginDisconnection(t.Context(), r.company.ID, r.company.Enterprise, true, r.clock.Now()))
+	r.ok(r.db.FinishDisconnection(t.Context(), r.company.ID, r.company.Enterprise, r.clock.Now()))
+	_, err = r.service.ForeseeApply(t.Context(), r.key("k").Principal, made.ID, "")
+	r.code(fault.Refused, err)
+	_, err = r.apply(made)
+	r.code(fault.Refused, err)
+	if got := r.proposal(made.ID).Status; got != proposal.Failed {
+		t.Errorf("the proposal is %s", got)
+	}
+	_, err = r.db.Policy(t.Context(), r.company.ID, made.Next.PolicyID)
+	r.code(fault.NotFound, err)
 }
 
 // A crash in a company that never had an enterprise left nothing sent, and nothing saved.
@@ -178,7 +202,8 @@ func TestCopy(t *testing.T) {
 		if same(t, "proposed", v, proposed); len(v.Fields) != 1 {
 			t.Errorf("fields %+v", v.Fields)
 		}
-		if !strings.Contains(v.Summary, "0 devices") || !strings.Contains(v.Summary, `"Warehouse"`) {
+		if want := `Creates the policy "Berlin" as a copy of "Warehouse" and in the copy sets Factory reset from Settings to BLOCK; ` +
+			`0 devices use it until devices are moved to it.`; v.Summary != want {
 			t.Errorf("summary %q", v.Summary)
 		}
 		done, err := r.service.Apply(t.Context(), r.key("k"), made.ID, "")
@@ -188,6 +213,9 @@ func TestCopy(t *testing.T) {
 		want.Name, want.Version, want.Type, want.DeviceCount, want.Push.Version = "Berlin", 1, policy.Platform, 0, 1
 		if same(t, "the copy", created, want); created.ID == p.ID {
 			t.Error("the copy is the policy itself")
+		}
+		if sent := r.vendor.pushes[len(r.vendor.pushes)-1]; sent.ID != created.ID || sent.Version != 1 {
+			t.Errorf("sent %+v", sent)
 		}
 		d, err := policy.CompareDocuments(policy.Platform, p.Document, created.Document)
 		r.ok(err)
@@ -210,6 +238,10 @@ func TestCopy_Names(t *testing.T) {
 		p := r.newPolicy("Warehouse", 0)
 		first, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "Berlin", nil)
 		r.ok(err)
+		if want := `Creates the policy "Berlin" as a copy of "Warehouse"; 0 devices use it until devices are moved to it.`; first.Summary !=
+			want {
+			t.Errorf("summary %q", first.Summary)
+		}
 		second, err := r.service.ProposeCopy(t.Context(), r.key("k"), p.ID, "BERLIN", nil)
 		r.ok(err)
 		create := func(display string) error {
@@ -287,6 +319,9 @@ func TestRollback_ToATakenName(t *testing.T) {
 	r.ok(err)
 	made, err := r.service.ProposeRollback(t.Context(), r.key("k"), p.ID, 1)
 	r.ok(err)
+	if want := `Returns the policy "Store", which 0 devices use, to revision 1: changes its name to "Warehouse".`; made.Summary != want {
+		t.Errorf("summary %q, want %q", made.Summary, want)
+	}
 	r.newPolicy("WAREHOUSE", 0)
 	_, err = r.apply(made)
 	r.code(fault.Refused, err)
@@ -294,22 +329,18 @@ func TestRollback_ToATakenName(t *testing.T) {
 	r.code(fault.Refused, err)
 }
 
-func TestSummary_Warnings(t *testing.T) {
+// A rollback gives no policy a name that is refused since.
+func TestRollback_ToARefusedName(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
-	p := r.newPolicy("Warehouse", 1, set("VENDOR_STORE_MODE", "BLACKLIST")...)
-	for setting, test := range map[string]struct{ to, want string }{
-		"VENDOR_STORE_MODE": {"WHITELIST", "uninstall every app"},
-		"CONFIGURE_WIFI":    {"BLOCK", "may become unreachable"},
-	} {
-		t.Run(setting, func(t *testing.T) {
-			if made := r.propose(p, setting, test.to); !strings.Contains(made.Summary, test.want) || strings.Count(made.Summary, ". ") > 0 {
-				t.Errorf("%s: %q", setting, made.Summary)
-			}
-		})
-	}
-	if made := r.propose(p, "CONFIGURE_WIFI", "ALLOW"); strings.Contains(made.Summary, ";") {
-		t.Errorf("%q", made.Summary)
+	p := r.newPolicy("Warehouse", 0)
+	_, err := r.save(p, "CAMERA")
+	r.ok(err)
+	r.ok(triggertest.Add(t.Context(), r.url, "UPDATE policy_revisions SET name = 'Ware\u200bhouse' WHERE revision = 1"))
+	_, err = r.service.ProposeRollback(t.Context(), r.key("k"), p.ID, 1)
+	r.code(fault.Refused, err)
+	if said := fault.From(err).Detail; !strings.Contains(said, "which is refused now") {
+		t.Errorf("refused with %q", said)
 	}
 }
 
@@ -355,7 +386,8 @@ func TestSummary_ImpactRule(t *testing.T) {
 	}
 }
 
-// Who was limited to some policies since cannot apply a copy, which they would not see, and is told so beforehand.
+// Who was limited to some policies since cannot apply a copy, which they would not see, and is told so beforehand. A change of
+// a policy that they see they can.
 func TestApply_CopyOfOneWhoIsLimitedSince(t *testing.T) {
 	t.Parallel()
 	r := onSQLite(t)
@@ -369,6 +401,13 @@ func TestApply_CopyOfOneWhoIsLimitedSince(t *testing.T) {
 	r.code(fault.Forbidden, err)
 	call.Principal.Policies = nil
 	_, err = r.service.Apply(t.Context(), call, made.ID, "")
+	r.ok(err)
+	call.Principal.Policies = []string{p.ID}
+	change, err := r.service.ProposeChanges(t.Context(), call, p.ID, set("CAMERA", "BLOCK"))
+	r.ok(err)
+	_, err = r.service.ForeseeApply(t.Context(), call.Principal, change.ID, "")
+	r.ok(err)
+	_, err = r.service.Apply(t.Context(), call, change.ID, "")
 	r.ok(err)
 }
 
