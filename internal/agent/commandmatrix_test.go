@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -243,6 +244,20 @@ func (w *commandWorld) write(name string, value any) {
 		w.t.Fatal(err)
 	}
 }
+
+// edit changes members of a file of the agent.
+func (w *commandWorld) edit(name string, changes object) {
+	w.t.Helper()
+	all := object{}
+	if err := json.Unmarshal([]byte(w.kept(name)), &all); err != nil {
+		w.t.Fatal(err)
+	}
+	maps.Copy(all, changes)
+	w.write(name, all)
+}
+
+// clock is what the device's clock shows.
+func (w *commandWorld) clock() time.Time { return w.now }
 
 // kept is the text of a file of the agent; "" if there is none.
 func (w *commandWorld) kept(name string) string {
