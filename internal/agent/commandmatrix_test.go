@@ -398,6 +398,8 @@ func (w *commandWorld) refusal() error {
 		return errors.New("no\n\tway\u2028out\x00")
 	case "cannot":
 		return agent.ErrUnsupported
+	case "inapplicable":
+		return agent.ErrNotApplicable
 	case "orders":
 		return agent.ErrOrdered
 	}
