@@ -155,6 +155,7 @@ type commandWorld struct {
 	key             protocol.PrivateKey // the service's
 	document        protocol.Envelope
 	commands        []protocol.Envelope
+	keys            []protocol.Envelope // that it announces
 	now             time.Time
 	check, checkIns int // which of the three times, and how many check-ins in all
 	boot            string
@@ -365,7 +366,7 @@ func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinRes
 		w.t.Error(err)
 	}
 	line := "checkin:" + request.BootID
-	answer := protocol.CheckinResponse{NextSeconds: 900, Assignment: &assignment}
+	answer := protocol.CheckinResponse{NextSeconds: 900, Assignment: &assignment, Keys: w.keys}
 	w.checkIns++
 	hears := w.checkIns > 2 || w.service != "silent"
 	for _, ack := range request.Acks {
