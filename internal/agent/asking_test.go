@@ -3,9 +3,11 @@ package agent_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,6 +33,23 @@ func (w *commandWorld) heard(each func(protocol.CheckinRequest)) roundTripper {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		return w.RoundTrip(r)
+	}
+}
+
+// answers is the service, whose answer to each check-in with the number a function changes.
+func (w *commandWorld) answers(change func(answer *protocol.CheckinResponse, number int64)) roundTripper {
+	return func(r *http.Request) (*http.Response, error) {
+		response, err := w.RoundTrip(r)
+		if err != nil || !strings.HasSuffix(r.URL.Path, "/checkin") {
+			return response, err
+		}
+		var answer protocol.CheckinResponse
+		number, err := strconv.ParseInt(r.Header.Get(protocol.HeaderSequence), 10, 64)
+		if err := errors.Join(err, json.NewDecoder(response.Body).Decode(&answer)); err != nil {
+			return nil, err
+		}
+		change(&answer, number)
+		return respond(r, http.StatusOK, answer)
 	}
 }
 

@@ -155,7 +155,6 @@ type commandWorld struct {
 	key             protocol.PrivateKey // the service's
 	document        protocol.Envelope
 	commands        []protocol.Envelope
-	keys            []protocol.Envelope // that it announces
 	now             time.Time
 	check, checkIns int // which of the three times, and how many check-ins in all
 	boot            string
@@ -366,7 +365,7 @@ func (w *commandWorld) checkin(body []byte, sequence string) protocol.CheckinRes
 		w.t.Error(err)
 	}
 	line := "checkin:" + request.BootID
-	answer := protocol.CheckinResponse{NextSeconds: 900, Assignment: &assignment, Keys: w.keys}
+	answer := protocol.CheckinResponse{NextSeconds: 900, Assignment: &assignment}
 	w.checkIns++
 	hears := w.checkIns > 2 || w.service != "silent"
 	for _, ack := range request.Acks {
@@ -437,7 +436,9 @@ func (w *commandWorld) Apply(_ context.Context, setting, value string) error {
 	if err := w.refusal(); err != nil {
 		return err
 	}
-	w.settings[setting] = value
+	if w.does != "ignores" {
+		w.settings[setting] = value
+	}
 	return nil
 }
 

@@ -24,12 +24,13 @@ func TestEvents(t *testing.T) {
 		return fmt.Sprintf(`data: {"keyId":"k1","payload":%q}`+"\n", strings.Repeat("x", size))
 	}
 	for name, test := range map[string]struct{ stream, want string }{
-		"a comment":                       {": here\n", "alive"},
-		"data":                            {"data: x\n\n", "hint alive"},
-		"data without a value":            {"data\n", "hint"},
-		"a command":                       {"event: command\n" + command + "\n", "alive k1 alive"},
-		"a command without spaces":        {"event:command\ndata:{\"keyId\":\"k1\"}\n", "alive k1"},
-		"a command of another system":     {"event: command\r\n" + strings.TrimSpace(command) + "\r\n\r\n" + command, "alive k1 alive hint"},
+		"a comment":                {": here\n", "alive"},
+		"data":                     {"data: x\n\n", "hint alive"},
+		"data without a value":     {"data\n", "hint"},
+		"a command":                {"event: command\n" + command + "\n", "alive k1 alive"},
+		"a command without spaces": {"event:command\ndata:{\"keyId\":\"k1\"}\n", "alive k1"},
+		"a command of another system": {"event: command\r\n" +
+			strings.TrimSpace(command) + "\r\n\r\n" + command, "alive k1 alive hint"},
 		"another type":                    {"event: other\n" + command, "alive hint"},
 		"another type after it":           {"event: command\nevent: other\n" + command, "alive alive hint"},
 		"without a type":                  {command, "hint"},
@@ -59,9 +60,9 @@ func TestOffered_UnknownKey(t *testing.T) {
 	next := vectorKey(t, "next")
 	d := &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,away,does"), end: func() {}}
 	f := forger{t: t}
-	d.commands, d.keys = nil, []protocol.Envelope{f.seal(d.key, "k1", protocol.KindKey,
-		protocol.CommandKey{ID: "k2", Key: f.public(next), NotBefore: commandsNow})}
-	a := d.agentOf()
+	d.commands = nil
+	announced := f.seal(d.key, "k1", protocol.KindKey, protocol.CommandKey{ID: "k2", Key: f.public(next), NotBefore: commandsNow})
+	a := d.agentFor(d, d.answers(func(answer *protocol.CheckinResponse, _ int64) { answer.Keys = []protocol.Envelope{announced} }))
 	defer d.close(a)
 	for round := range 2 { // the service is away
 		for i := range 15 {

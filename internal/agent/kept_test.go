@@ -109,9 +109,10 @@ func TestNew_WhatIsApplied(t *testing.T) {
 		version int
 		says    troubles
 	}{
-		"it is there":       {func(*commandWorld) {}, true, 1, nil},
-		"there is none":     {func(w *commandWorld) { _ = os.Remove(filepath.Join(w.dir, "applied.json")) }, true, 0, nil},
-		"it is damaged":     {func(w *commandWorld) { w.write("applied.json", "damaged") }, true, 0, troubles{"applied policy was damaged"}},
+		"it is there":   {func(*commandWorld) {}, true, 1, nil},
+		"there is none": {func(w *commandWorld) { _ = os.Remove(filepath.Join(w.dir, "applied.json")) }, true, 0, nil},
+		"it is damaged": {
+			func(w *commandWorld) { w.write("applied.json", "damaged") }, true, 0, troubles{"applied policy was damaged"}},
 		"it is a folder":    {func(w *commandWorld) { w.unreadable("applied.json") }, false, 0, nil},
 		"a damaged journal": {func(w *commandWorld) { w.damage("journal", "x\ny\n") }, true, 1, troubles{"2 lines were passed over"}},
 		"a damaged update":  {func(w *commandWorld) { w.damage("update.json", "x") }, true, 1, nil},
