@@ -159,7 +159,8 @@ func TestConverge_TakesBack(t *testing.T) {
 		return protocol.SettingReport{ID: id, State: state}
 	}
 	d.edit("applied.json", object{"wanted": object{"LOCATION_SHARING": "BLOCK", "VPN_CONFIGURATION": "x"}, "touched": []string{"SMS"},
-		"checkAt": commandsNow + time.Hour.Milliseconds(), "settings": []protocol.SettingReport{report("A", protocol.SettingFailed), report("B", protocol.RolledBack),
+		"checkAt": commandsNow + time.Hour.Milliseconds(), "settings": []protocol.SettingReport{
+			report("A", protocol.SettingFailed), report("B", protocol.RolledBack),
 			report("C", protocol.Unsupported)}})
 	var noted brought
 	a, err := agent.New(agent.Options{Dir: d.dir, Device: d, Client: &http.Client{Transport: d}, Now: d.clock, Log: discard(),

@@ -34,6 +34,7 @@ type updateWorld struct {
 	*commandWorld
 	mu     sync.Mutex
 	held   []time.Duration
+	change func(*protocol.Update) // of what it offers; nil: nothing
 	ranges func(r *http.Request, from, to int64) (*http.Response, error)
 }
 
@@ -69,9 +70,12 @@ func (w *updateWorld) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := w.checkin(body, r.Header.Get(protocol.HeaderSequence))
 	w.mu.Unlock()
 	sum := sha256.Sum256(newProgram)
-	sealed, err := protocol.Seal(w.key, "k1", protocol.KindUpdate, protocol.Update{DeviceID: "d1", Package: "test", Version: "2",
-		Code: 2, Number: number,
-		File: protocol.File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(newProgram))}, Time: w.now.UnixMilli()})
+	offer := protocol.Update{DeviceID: "d1", Package: "test", Version: "2", Code: 2, Number: number,
+		File: protocol.File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(newProgram))}, Time: w.now.UnixMilli()}
+	if w.change != nil {
+		w.change(&offer)
+	}
+	sealed, err := protocol.Seal(w.key, "k1", protocol.KindUpdate, offer)
 	if err != nil {
 		return nil, err
 	}

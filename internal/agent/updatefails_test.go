@@ -1,0 +1,93 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/agent/protocol"
+	"github.com/musterhq/muster/test/expect"
+)
+
+// careful is an installer that refuses files, at the check with a number, or cannot install.
+type careful struct {
+	installed
+	checks, refuses int
+	cannot          error
+}
+
+// Check implements agent.Installer.
+func (c *careful) Check(string, protocol.Update) error {
+	if c.checks++; c.checks == c.refuses {
+		return errors.New("another signer")
+	}
+	return nil
+}
+
+// Install implements agent.Installer.
+func (c *careful) Install(context.Context, string, protocol.Update) error { return c.cannot }
+
+// What becomes of an update whose file is wrong, or that cannot be installed. What fails is tried three times in all.
+func TestUpdate_ThatFails(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		installer *careful
+		wrong     bool // the service sends another file
+		damaged   bool // the file changes before it is installed
+		rounds    int  // that the agent checks in
+		want      noted
+	}{
+		"refused":                  {&careful{refuses: 1}, false, false, 1, noted{"over", "failed", "another signer", 0}},
+		"refused as it begins":     {&careful{refuses: 2}, false, false, 1, noted{"over", "failed", "another signer", 0}},
+		"it cannot be installed":   {&careful{cannot: errAway}, false, false, 1, noted{"wanted", "", "", 1}},
+		"nor a second time":        {&careful{cannot: errAway}, false, false, 2, noted{"wanted", "", "", 2}},
+		"nor a third time":         {&careful{cannot: errAway}, false, false, 3, noted{"over", "failed", "connection refused", 0}},
+		"installed at once":        {&careful{}, false, false, 1, noted{"began", "", "", 0}},
+		"another file":             {&careful{}, true, false, 1, noted{"wanted", "", "", 1}},
+		"another file three times": {&careful{}, true, false, 3, noted{"over", "failed", "", 0}},
+		"a damaged file":           {&careful{}, false, true, 1, noted{"wanted", "", "", 1}},
+	} {
+		w := newUpdateWorld(t)
+		test.installer.code = 1
+		sends := w.ranges
+		w.ranges = func(r *http.Request, from, to int64) (*http.Response, error) {
+			response, err := sends(r, from, to)
+			if err == nil && test.wrong {
+				response.Body = io.NopCloser(strings.NewReader(strings.Repeat("x", int(min(to+1, int64(len(newProgram)))-from))))
+			}
+			return response, err
+		}
+		a := w.agentWith(&damages{test.installer, test.damaged, filepath.Join(w.dir, "update")})
+		var err error
+		for range test.rounds {
+			_, err = a.Once(t.Context())
+		}
+		w.close(a)
+		got := w.noted()
+		if test.wrong {
+			got.Detail = ""
+		}
+		expect.Equal(t, name, expect.Values{"error": {err, error(nil)}, "noted": {got, test.want}})
+	}
+}
+
+// damages is an installer whose file changes once it was checked for the first time.
+type damages struct {
+	*careful
+	does bool
+	path string
+}
+
+// Check implements agent.Installer.
+func (d *damages) Check(path string, u protocol.Update) error {
+	err := d.careful.Check(path, u)
+	if d.does {
+		return errors.Join(err, os.WriteFile(d.path, []byte("damaged"), 0o600))
+	}
+	return err
+}
