@@ -54,8 +54,8 @@ func TestOpenJournal_Forgets(t *testing.T) {
 		stage agent.Stage
 		ago   time.Duration
 		kept  bool
-	}{{agent.Confirmed, agent.Remember, true}, {agent.Confirmed, agent.Remember + time.Millisecond, false}, {agent.Done, 2 * agent.Remember, true},
-		{agent.Received, 2 * agent.Remember, true}, {agent.Confirmed, -time.Hour, true}} {
+	}{{agent.Confirmed, agent.Remember, true}, {agent.Confirmed, agent.Remember + time.Millisecond, false},
+		{agent.Done, 2 * agent.Remember, true}, {agent.Received, 2 * agent.Remember, true}, {agent.Confirmed, -time.Hour, true}} {
 		path := filepath.Join(t.TempDir(), "journal")
 		e := done("a")
 		e.Stage, e.At = test.stage, now.Add(-test.ago).UnixMilli()
@@ -112,7 +112,8 @@ func TestOnce_LimitsOfCommands(t *testing.T) {
 		change func(*protocol.Command)
 		want   protocol.AckState
 	}{
-		"as large as can be": {size(0), protocol.Done}, "too large": {size(1), protocol.Failed}, "without an end": {deadline(0), protocol.Done},
+		"as large as can be": {size(0), protocol.Done}, "too large": {size(1), protocol.Failed},
+		"without an end":                  {deadline(0), protocol.Done},
 		"late, within the skew of clocks": {deadline(commandsNow - protocol.MaxSkew), protocol.Done},
 		"too late":                        {deadline(commandsNow - protocol.MaxSkew - 1), protocol.Failed},
 	} {
