@@ -38,8 +38,13 @@ func (w *commandWorld) heard(each func(protocol.CheckinRequest)) roundTripper {
 
 // answers is the service, whose answer to each check-in with the number a function changes.
 func (w *commandWorld) answers(change func(answer *protocol.CheckinResponse, number int64)) roundTripper {
+	return changed(w, change)
+}
+
+// changed is a service whose answer to each check-in with the number a function changes.
+func changed(service http.RoundTripper, change func(answer *protocol.CheckinResponse, number int64)) roundTripper {
 	return func(r *http.Request) (*http.Response, error) {
-		response, err := w.RoundTrip(r)
+		response, err := service.RoundTrip(r)
 		if err != nil || !strings.HasSuffix(r.URL.Path, "/checkin") {
 			return response, err
 		}

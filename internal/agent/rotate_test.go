@@ -75,6 +75,12 @@ func TestOnce_ChangesItsKey(t *testing.T) {
 		if err := json.Unmarshal([]byte(w.kept("identity.json")), &kept); err != nil {
 			t.Fatal(err)
 		}
+		if test.takes {
+			key, err := protocol.ParsePrivateKey(kept.Key)
+			if err != nil || (forger{t: t}).public(key) != offered[len(offered)-1] {
+				t.Errorf("%s: it has another key than the service: %v", test.name, err)
+			}
+		}
 		expect.Equal(t, test.name, expect.Values{"offers": {len(offered), test.asks}, "goes on": {begun, true},
 			"has another": {!slices.Equal(kept.Key, secretOf(t, "device")), test.takes}, "is changing": {len(kept.NextKey) > 0,
 				!test.takes && test.next != ""}, "fails": {err != nil, test.asks > 0 && !test.takes}})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/test/expect"
 )
@@ -90,4 +91,43 @@ func (d *damages) Check(path string, u protocol.Update) error {
 		return errors.Join(err, os.WriteFile(d.path, []byte("damaged"), 0o600))
 	}
 	return err
+}
+
+// What the service did not confirm of an update that is over is reported again; what it confirmed of one that is not over is no end.
+func TestUpdate_Reported(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		stage    string
+		confirms bool
+		told     bool
+		reports  int // in two check-ins
+	}{{"over", true, true, 1}, {"over", false, false, 2}, {"verified", true, false, 2}} {
+		w := newCommandWorld(t, vectorKey(t, "device"), "LAUNCH_APP", "NEW", "intime,answers,does")
+		w.commands = nil
+		w.write("update.json", object{"stage": test.stage, "state": "failed", "want": protocol.Update{Version: "2", Code: 2}})
+		var last *protocol.UpdateReport
+		reports := 0
+		hears := w.heard(func(r protocol.CheckinRequest) {
+			if last = r.Update; last != nil {
+				reports++
+			}
+		})
+		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Now: w.clock, Log: discard(), Installer: installed{code: 1},
+			Client: &http.Client{Transport: changed(hears, func(answer *protocol.CheckinResponse, _ int64) {
+				if test.confirms {
+					answer.UpdateTold = last
+				}
+			})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := a.Once(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		w.close(a)
+		told := strings.Contains(w.kept("update.json"), `"told":true`)
+		expect.Equal(t, test.stage, expect.Values{"told": {told, test.told}, "reports": {reports, test.reports}})
+	}
 }
