@@ -17,8 +17,11 @@ type brought struct {
 	Policy   protocol.PolicyRef
 	Settings []protocol.SettingReport
 	Reported bool
-	Guard    *struct{ Before map[string]string }
-	Touched  []string
+	Guard    *struct {
+		Before map[string]string
+		Until  int64
+	}
+	Touched []string
 }
 
 func (w *commandWorld) brought() (b brought) {
@@ -162,11 +165,14 @@ func TestConverge_TakesBack(t *testing.T) {
 		"checkAt": commandsNow + time.Hour.Milliseconds(), "settings": []protocol.SettingReport{
 			report("A", protocol.SettingFailed), report("B", protocol.RolledBack),
 			report("C", protocol.Unsupported)}})
-	var noted brought
+	var noted, after brought
 	a, err := agent.New(agent.Options{Dir: d.dir, Device: d, Client: &http.Client{Transport: d}, Now: d.clock, Log: discard(),
 		Crash: func(step string) {
-			if step == "before apply" {
-				noted = d.brought()
+			switch step {
+			case "before apply":
+				noted, d.now = d.brought(), d.now.Add(time.Minute) // it takes that long
+			case "before confirm":
+				after = d.brought()
 			}
 		}})
 	if err != nil {
@@ -184,5 +190,6 @@ func TestConverge_TakesBack(t *testing.T) {
 	}
 	expect.Equal(t, "noted", expect.Values{"touched": {strings.Join(noted.Touched, " "),
 		"A B LOCATION_MODE LOCATION_SHARING SMS VPN_CONFIGURATION WIFI_STATE"},
+		"waits":  {after.Guard != nil && after.Guard.Until == d.now.Add(5*time.Minute).UnixMilli(), true},
 		"guards": {noted.Guard.Before, map[string]string{"WIFI_STATE": "ENABLED", "VPN_CONFIGURATION": "x"}}})
 }

@@ -127,7 +127,8 @@ func TestNew_WhatIsApplied(t *testing.T) {
 			said = said && strings.Contains(troubles[i], want)
 		}
 		expect.Equal(t, name, expect.Values{"begins": {err == nil, test.reads}, "troubles": {said, true},
-			"applies": {slices.Contains(w.trace, "set:CAMERA=BLOCK"), test.version == 0 && test.reads}})
+			"takes back all": {slices.Contains(w.trace, "set:SMS="), name == "it is damaged"},
+			"applies":        {slices.Contains(w.trace, "set:CAMERA=BLOCK"), test.version == 0 && test.reads}})
 	}
 }
 

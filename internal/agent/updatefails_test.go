@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/musterhq/muster/internal/agent"
 	"github.com/musterhq/muster/internal/agent/protocol"
@@ -91,6 +93,60 @@ func (d *damages) Check(path string, u protocol.Update) error {
 		return errors.Join(err, os.WriteFile(d.path, []byte("damaged"), 0o600))
 	}
 	return err
+}
+
+// A file that is wrong is asked for three times, each after a check-in; what does not come is asked for a few times.
+func TestUpdate_AsksAgain(t *testing.T) {
+	for wrong, want := range map[bool][2]int{true: {9, 9}, false: {4, 6}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newUpdateWorld(t)
+			asks := 0
+			sends := w.ranges
+			w.ranges = func(r *http.Request, from, to int64) (*http.Response, error) {
+				if asks++; !wrong {
+					return nil, errAway
+				}
+				response, err := sends(r, from, to)
+				response.Body = io.NopCloser(strings.NewReader(strings.Repeat("x", int(min(to+1, int64(len(newProgram)))-from))))
+				return response, err
+			}
+			a := w.agentWith(installed{code: 1})
+			defer w.close(a)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			if err := a.Run(ctx); asks < want[0] || asks > want[1] {
+				t.Errorf("wrong: %t: it asks %d times: %v", wrong, asks, err)
+			}
+		})
+	}
+}
+
+// Nothing is installed until a restart that was ordered has come.
+func TestUpdate_WaitsForARestart(t *testing.T) {
+	t.Parallel()
+	w := newUpdateWorld(t)
+	w.commandWorld = newCommandWorld(t, w.key, "REBOOT", "ACCEPTED", "intime,answers,does")
+	d := &interrupted{commandWorld: w.commandWorld, end: func() {}}
+	w.damage("update", string(newProgram))
+	w.write("update.json", object{"stage": "verified", "want": protocol.Update{Version: "2", Code: 2, File: programFile()}})
+	installs := &restarts{}
+	a, err := agent.New(agent.Options{Dir: w.dir, Device: d, Now: w.clock, Log: discard(), Installer: installs,
+		Client: &http.Client{Transport: w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close(a)
+	for _, step := range []struct {
+		boot string
+		want int
+	}{{"boot-1", 0}, {"boot-1", 0}, {"boot-2", 1}} {
+		d.boot = step.boot
+		_, err := a.Once(t.Context())
+		if len(installs.installed) != step.want || errors.Is(err, agent.ErrRestart) != (step.want > 0) {
+			t.Errorf("after the start %s: installed: %q, %v", step.boot, installs.installed, err)
+		}
+		d.now = d.now.Add(2 * time.Minute)
+	}
 }
 
 // What the service did not confirm of an update that is over is reported again; what it confirmed of one that is not over is no end.

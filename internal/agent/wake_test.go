@@ -188,3 +188,48 @@ func TestRun_Pace(t *testing.T) {
 		})
 	}
 }
+
+// A stream that is opened after its refusal for the clock is not worth a warning.
+func TestRun_WarnsOfNoCorrection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &wakes{updateWorld: newUpdateWorld(t)}
+		s.stream = func(r *http.Request, number int) (*http.Response, error) {
+			if number > 1 {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r, Body: alive{r.Context()}}, nil
+			}
+			sealed := forger{t: t}.seal(s.key, "k1", protocol.KindTime, protocol.Time{DeviceID: "d1", ServerTime: time.Now().UnixMilli(),
+				InReplyTo: r.Header.Get(protocol.HeaderSignature)})
+			return respond(r, http.StatusUnauthorized, protocol.Refusal{Code: protocol.ClockSkew, Signed: &sealed})
+		}
+		n := 0
+		if _ = s.runFor(agent.Options{Log: slog.New(warnings{n: &n})}, 2*time.Minute); n != 0 || s.streams != 2 {
+			t.Errorf("%d warnings, %d streams", n, s.streams)
+		}
+	})
+}
+
+// able is a device that can do more after a while.
+type able struct {
+	*interrupted
+	can []protocol.Capability
+}
+
+// Capabilities implements agent.Device.
+func (d *able) Capabilities(context.Context) ([]protocol.Capability, error) { return d.can, nil }
+
+// What a device can do is reported at first and when it changes.
+func TestOnce_Capabilities(t *testing.T) {
+	t.Parallel()
+	d := &able{newFollower(t, "does", nil), []protocol.Capability{protocol.Notify}}
+	a := d.agentFor(d, d)
+	defer d.close(a)
+	for i, says := range []bool{true, false, true, false} {
+		if i == 2 {
+			d.can = append(d.can, protocol.Launch)
+		}
+		d.trace = nil
+		if _, err := a.Once(t.Context()); err != nil || strings.Contains(d.trace[0], "[can]") != says {
+			t.Errorf("check-in %d: %v, %v", i, d.trace, err)
+		}
+	}
+}
