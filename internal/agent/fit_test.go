@@ -20,6 +20,7 @@ type crowded struct {
 	*interrupted
 	refuses  bool
 	apps     int
+	more     string // in the report
 	refused  int
 	requests []protocol.CheckinRequest // that were taken
 }
@@ -36,7 +37,7 @@ func (d *crowded) Report(context.Context, agent.Reporting) (agent.Report, error)
 	for i := range apps {
 		apps[i] = object{"packageName": fmt.Sprintf("com.example.%s%d", strings.Repeat("x", 210), i), "versionCode": i}
 	}
-	text, err := json.Marshal(object{"batteryLevel": 80, "applications": apps})
+	text, err := json.Marshal(object{"batteryLevel": 80, "applications": apps, "more": d.more})
 	return agent.Report{Values: text}, err
 }
 
@@ -96,6 +97,17 @@ func TestReport_TooManyApps(t *testing.T) {
 	want := fmt.Sprintf("the report lists %d of 1200 apps: a check-in has no room for more", len(values.Applications))
 	if len(values.AgentErrors) != 1 || values.AgentErrors[0] != want {
 		t.Errorf("the report has the errors %q, want %q", values.AgentErrors, want)
+	}
+}
+
+// A report that is too large without its apps goes without all of them, or not at all.
+func TestReport_TooLargeWithoutApps(t *testing.T) {
+	t.Parallel()
+	d := newCrowded(t, "STATUS_REPORT")
+	d.apps, d.more = 3, strings.Repeat("x", protocol.MaxBody)
+	d.write("applied.json", object{})
+	if word, text := d.checkIn(); word != "FAILED the service does not take the report" || text != nil || d.refused > 0 {
+		t.Errorf("the service has %q and %d bytes, and refused %d check-ins", word, len(text), d.refused)
 	}
 }
 
