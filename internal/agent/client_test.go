@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"math/big"
 	"net"
 	"net/http"
@@ -65,6 +66,19 @@ func serve(t *testing.T, leaf *issued, more ...*issued) string {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
+}
+
+// Without pins a certificate is judged as everywhere else, and no redirect is followed.
+func TestNewClient(t *testing.T) {
+	t.Parallel()
+	client := agent.NewClient()
+	config := client.Transport.(*http.Transport).TLSClientConfig
+	if config.InsecureSkipVerify || config.VerifyConnection != nil || config.MinVersion < tls.VersionTLS12 {
+		t.Errorf("certificates are judged in another way: %+v", config)
+	}
+	if err := client.CheckRedirect(nil, nil); !errors.Is(err, http.ErrUseLastResponse) {
+		t.Errorf("a redirect: %v", err)
+	}
 }
 
 // A pinned key is the service's, however its certificate came about; a pinned

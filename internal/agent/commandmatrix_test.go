@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -244,6 +245,20 @@ func (w *commandWorld) write(name string, value any) {
 	}
 }
 
+// edit changes members of a file of the agent.
+func (w *commandWorld) edit(name string, changes object) {
+	w.t.Helper()
+	all := object{}
+	if err := json.Unmarshal([]byte(w.kept(name)), &all); err != nil {
+		w.t.Fatal(err)
+	}
+	maps.Copy(all, changes)
+	w.write(name, all)
+}
+
+// clock is what the device's clock shows.
+func (w *commandWorld) clock() time.Time { return w.now }
+
 // kept is the text of a file of the agent; "" if there is none.
 func (w *commandWorld) kept(name string) string {
 	text, _ := os.ReadFile(filepath.Join(w.dir, name))
@@ -383,6 +398,8 @@ func (w *commandWorld) refusal() error {
 		return errors.New("no\n\tway\u2028out\x00")
 	case "cannot":
 		return agent.ErrUnsupported
+	case "inapplicable":
+		return agent.ErrNotApplicable
 	case "orders":
 		return agent.ErrOrdered
 	}
@@ -419,7 +436,9 @@ func (w *commandWorld) Apply(_ context.Context, setting, value string) error {
 	if err := w.refusal(); err != nil {
 		return err
 	}
-	w.settings[setting] = value
+	if w.does != "ignores" {
+		w.settings[setting] = value
+	}
 	return nil
 }
 

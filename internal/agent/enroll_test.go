@@ -22,7 +22,7 @@ import (
 type enroller struct {
 	*commandWorld
 	refuses protocol.Refusal // with a code
-	keys    []protocol.PublicKey
+	asked   []protocol.EnrollRequest
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -31,7 +31,7 @@ func (s *enroller) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := json.NewDecoder(r.Body).Decode(&asks); err != nil {
 		return nil, err
 	}
-	s.keys = append(s.keys, asks.Key)
+	s.asked = append(s.asked, asks)
 	status, answer := http.StatusConflict, any(s.refuses)
 	if s.refuses.Code == "" {
 		public, err := s.key.Public()
@@ -78,8 +78,8 @@ func TestEnroll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Equal(t, "enrolled", expect.Values{"device": {got.DeviceID, "d1"}, "keys": {len(s.keys), 5},
-		"one key": {s.keys[2] == s.keys[3] && s.keys[3] == s.keys[4], true}})
+	expect.Equal(t, "enrolled", expect.Values{"device": {got.DeviceID, "d1"}, "requests": {len(s.asked), 5},
+		"one key": {s.asked[2].Key == s.asked[3].Key && s.asked[3].Key == s.asked[4].Key, true}})
 	if _, err := agent.Enroll(t.Context(), e); !errors.Is(err, agent.ErrEnrolled) {
 		t.Errorf("a second enrollment: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/agent/protocol"
@@ -114,6 +115,21 @@ func (p *Pace) InTouch() bool { return p.pace.inTouch() }
 
 // Offered has the agent take a command of the stream.
 func (a *Agent) Offered(command protocol.Envelope) { a.offered(command) }
+
+// Events are what the lines of a wake stream mean: "hint", the id of the key that signed a command, or "alive".
+func Events(stream string) (events []string) {
+	_ = readEvents(strings.NewReader(stream), func(e wakeEvent) {
+		switch {
+		case e.command != nil:
+			events = append(events, e.command.KeyID)
+		case e.hint:
+			events = append(events, "hint")
+		default:
+			events = append(events, "alive")
+		}
+	})
+	return events
+}
 
 // Runs has the agent behave as in Run.
 func (a *Agent) Runs() { a.gate.on = true }

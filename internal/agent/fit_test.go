@@ -19,23 +19,25 @@ import (
 type crowded struct {
 	*interrupted
 	refuses  bool
+	apps     int
+	more     string // in the report
 	refused  int
 	requests []protocol.CheckinRequest // that were taken
 }
 
 func newCrowded(t *testing.T, kind string) *crowded {
 	t.Helper()
-	return &crowded{interrupted: &interrupted{commandWorld: newCommandWorld(t, vectorKey(t, "device"), kind, "NEW", "intime,answers,does"),
-		end: func() {}}}
+	w := newCommandWorld(t, vectorKey(t, "device"), kind, "NEW", "intime,answers,does")
+	return &crowded{apps: 1200, interrupted: &interrupted{commandWorld: w, end: func() {}}}
 }
 
 // Report implements agent.Device.
 func (d *crowded) Report(context.Context, agent.Reporting) (agent.Report, error) {
-	apps := make([]object, 1200)
+	apps := make([]object, d.apps)
 	for i := range apps {
 		apps[i] = object{"packageName": fmt.Sprintf("com.example.%s%d", strings.Repeat("x", 210), i), "versionCode": i}
 	}
-	text, err := json.Marshal(object{"batteryLevel": 80, "applications": apps})
+	text, err := json.Marshal(object{"batteryLevel": 80, "applications": apps, "more": d.more})
 	return agent.Report{Values: text}, err
 }
 
@@ -98,6 +100,42 @@ func TestReport_TooManyApps(t *testing.T) {
 	}
 }
 
+// A report that is too large without its apps goes without all of them, or not at all.
+func TestReport_TooLargeWithoutApps(t *testing.T) {
+	t.Parallel()
+	d := newCrowded(t, "STATUS_REPORT")
+	d.apps, d.more = 3, strings.Repeat("x", protocol.MaxBody)
+	d.write("applied.json", object{})
+	if word, text := d.checkIn(); word != "FAILED the service does not take the report" || text != nil || d.refused > 0 {
+		t.Errorf("the service has %q and %d bytes, and refused %d check-ins", word, len(text), d.refused)
+	}
+}
+
+// A report that has room has every app, and no error.
+func TestReport_FewApps(t *testing.T) {
+	t.Parallel()
+	d := newCrowded(t, "STATUS_REPORT")
+	d.apps = 3
+	if _, text := d.checkIn(); strings.Count(string(text), "com.example.") != 3 || strings.Contains(string(text), "agentErrors") {
+		t.Errorf("the service has %s", text)
+	}
+}
+
+// Commands that are done beside a report which the service does not take are done nevertheless.
+func TestReport_RefusedBesideOthers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ kind, stage, want string }{{"LAUNCH_APP", "DONE", "DONE did"}, {"LAUNCH_APP", "FAILED", "FAILED no"},
+		{"STATUS_REPORT", "FAILED", "FAILED no"}, {"STATUS_REPORT", "DONE", "FAILED the service does not take the report"}} {
+		d := newCrowded(t, test.kind)
+		d.commandWorld = newCommandWorld(t, d.key, test.kind, test.stage, "intime,answers,does")
+		d.refuses, d.apps = true, 3
+		d.edit("applied.json", object{"reported": false})
+		if word, _ := d.checkIn(); word != test.want {
+			t.Errorf("%s %s: the service has %q, want %q", test.kind, test.stage, word, test.want)
+		}
+	}
+}
+
 // A check-in that is refused for its form goes without the report: the device stays
 // managed, and does not send the report again.
 func TestReport_RefusedAsMalformed(t *testing.T) {
@@ -111,7 +149,8 @@ func TestReport_RefusedAsMalformed(t *testing.T) {
 		if word, _ := d.checkIn(); word != want {
 			t.Errorf("%s: the service has %q, want %q", kind, word, want)
 		}
-		if policy := d.requests[0].Policy; policy == nil || policy.Settings[0].State != protocol.SettingFailed {
+		if policy := d.requests[0].Policy; policy == nil || policy.Settings[0] != (protocol.SettingReport{ID: "CAMERA",
+			State: protocol.SettingFailed}) {
 			t.Errorf("%s: the service has the policy %+v", kind, policy)
 		}
 		d.over, d.refused = true, 0

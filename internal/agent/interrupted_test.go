@@ -238,8 +238,11 @@ func TestOnce_LooksAgain(t *testing.T) {
 		after      time.Duration
 		want       time.Duration
 	}{
+		{"REBOOT", "does", -time.Second, time.Minute},
+		{"REBOOT", "does", 0, time.Second},
 		{"REBOOT", "does", time.Second, time.Second},
 		{"REBOOT", "does", 59 * time.Second, time.Second},
+		{"REBOOT", "does", time.Minute, time.Minute},
 		{"REBOOT", "does", 61 * time.Second, time.Minute},
 		{"REBOOT", "does", 9 * time.Minute, time.Minute},
 		{"WIPE_COMPANY_DATA", "orders", 9 * time.Minute, 30 * time.Second},

@@ -72,6 +72,7 @@ func TestNew_NotesWhomItObeys(t *testing.T) {
 		if noted != nil {
 			w.write("service.json", noted)
 		}
+		before, _ := os.Stat(filepath.Join(w.dir, "service.json"))
 		a, err := agent.New(agent.Options{Dir: w.dir, Device: w, Client: &http.Client{Transport: w}, Now: time.Now,
 			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -88,7 +89,9 @@ func TestNew_NotesWhomItObeys(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(text, &kept)
 		}
-		expect.Equal(t, name, expect.Values{"error": {err, error(nil)}, "role": {kept.Role, "manager"}, "id": {kept.CommandKey.ID, "k1"},
+		after := stat(t, filepath.Join(w.dir, "service.json"))
+		expect.Equal(t, name, expect.Values{"written again": {before == nil || !os.SameFile(before, after), name != "the same"},
+			"error": {err, error(nil)}, "role": {kept.Role, "manager"}, "id": {kept.CommandKey.ID, "k1"},
 			"key": {kept.CommandKey.Key, public}})
 	}
 }

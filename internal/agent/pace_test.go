@@ -50,6 +50,39 @@ func TestPace_OneGrowingPause(t *testing.T) {
 	}
 }
 
+// An agent is in touch from its first check-in that was answered on, until one fails; a stream that fails says nothing. Failures
+// are forgotten after a check-in only while the stream holds.
+func TestPace_InTouch(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		did       string // in this order: a answered, s a stream failed, c a check-in failed, h a stream held
+		in        bool
+		forgotten bool
+	}{{"", false, true}, {"s", false, false}, {"c", false, false}, {"a", true, true}, {"as", true, false}, {"ac", false, false},
+		{"acs", false, false}, {"aca", true, false}, {"hacccca", true, true}, {"hascca", true, false}, {"ccch", false, false},
+		{"cccah", true, true}} {
+		var p agent.Pace
+		now := time.Unix(0, 0)
+		for _, c := range test.did {
+			now = now.Add(time.Hour)
+			switch c {
+			case 'a':
+				p.Answered()
+			case 'h':
+				p.Held()
+			default:
+				p.Failed(now, errAway, c == 's')
+			}
+		}
+		if in := p.InTouch(); in != test.in {
+			t.Errorf("%q: in touch: %t", test.did, in)
+		}
+		if wait := p.Failed(now.Add(time.Hour), errAway, true); (wait <= 2*time.Second) != test.forgotten && wait != 2*time.Second {
+			t.Errorf("%q: the next pause is %s", test.did, wait)
+		}
+	}
+}
+
 // attempt is when an agent of a fleet tries to connect, for its stream or a check-in.
 type attempt struct {
 	at     time.Duration

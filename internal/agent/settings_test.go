@@ -135,6 +135,7 @@ func TestGuard_EndsWaits(t *testing.T) {
 		{time.Second, 5 * time.Minute, false, time.Second},
 		{15 * time.Minute, 2 * time.Minute, false, 2 * time.Minute},
 		{15 * time.Minute, -time.Minute, false, 15 * time.Minute},
+		{15 * time.Minute, 0, false, 15 * time.Minute},
 		{time.Second, 5 * time.Minute, true, time.Second},
 		{15 * time.Minute, 5 * time.Minute, true, 20 * time.Second},
 		{15 * time.Minute, 4 * time.Minute, true, 0},
