@@ -21,6 +21,7 @@ type crowded struct {
 	refuses  bool
 	apps     int
 	more     string // in the report
+	fix      *protocol.Location
 	refused  int
 	requests []protocol.CheckinRequest // that were taken
 }
@@ -38,7 +39,7 @@ func (d *crowded) Report(context.Context, agent.Reporting) (agent.Report, error)
 		apps[i] = object{"packageName": fmt.Sprintf("com.example.%s%d", strings.Repeat("x", 210), i), "versionCode": i}
 	}
 	text, err := json.Marshal(object{"batteryLevel": 80, "applications": apps, "more": d.more})
-	return agent.Report{Values: text}, err
+	return agent.Report{Values: text, Location: d.fix}, err
 }
 
 // RoundTrip implements http.RoundTripper.

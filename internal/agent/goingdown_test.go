@@ -82,6 +82,53 @@ func TestOnce_NoFix(t *testing.T) {
 	}
 }
 
+// An old fix is reported with its age.
+func TestOnce_StaleFix(t *testing.T) {
+	t.Parallel()
+	for stale, want := range map[bool]string{false: "DONE location reported", true: "DONE last known location reported, 5m0s old"} {
+		d := newCrowded(t, "LOCATION_UPDATE")
+		d.fix = &protocol.Location{At: d.now.Add(-5 * time.Minute).UnixMilli(), Stale: stale}
+		if word, _ := d.checkIn(); word != want {
+			t.Errorf("the service has %q, want %q", word, want)
+		}
+	}
+}
+
+// A device that could not be erased, or given back, has its policy repaired at once, if it has one.
+func TestOnce_Stays(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]string{"p1": "CAMERA=BLOCK", "": ""} {
+		w := newCommandWorld(t, vectorKey(t, "device"), "WIPE_COMPANY_DATA", "ACCEPTED", "intime,away,does")
+		d := &interrupted{commandWorld: w, how: errAway}
+		d.settings = map[string]string{}
+		d.edit("applied.json", object{"policy": protocol.PolicyRef{ID: policy, Version: 1},
+			"checkAt": commandsNow + time.Hour.Milliseconds()})
+		sets, err := d.sets(d)
+		if e := d.entry(); err == nil || e.Result != protocol.Failed || sets != want {
+			t.Errorf("of the policy %q: %s, and it sets %q: %v", policy, e.Result, sets, err)
+		}
+	}
+}
+
+// An erase without effect is ordered in the second way after two minutes.
+func TestEraseAgain_SecondWay(t *testing.T) {
+	t.Parallel()
+	for ago, again := range map[time.Duration]bool{2 * time.Minute: false, 2*time.Minute + time.Millisecond: true} {
+		w := newCommandWorld(t, vectorKey(t, "device"), "WIPE_COMPANY_DATA", "NEW", "intime,away,orders")
+		e, _ := entryAt("STARTED", commandOf("WIPE_COMPANY_DATA", false))
+		e.At = w.now.Add(-ago).UnixMilli()
+		journal := openJournal(t, filepath.Join(w.dir, "journal"))
+		if err := errors.Join(journal.Write(e), journal.Close()); err != nil {
+			t.Fatal(err)
+		}
+		a := (&interrupted{commandWorld: w}).agentFor(w, w)
+		_, _ = a.Once(t.Context())
+		if w.close(a); len(w.trace) == 0 || strings.HasSuffix(w.trace[0], ",again") != again {
+			t.Errorf("ordered %s ago: %v", ago, w.trace)
+		}
+	}
+}
+
 // The latest time that the service signed is kept once it is more than a day later.
 func TestOnce_KeepsSignedTime(t *testing.T) {
 	t.Parallel()

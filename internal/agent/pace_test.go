@@ -83,6 +83,19 @@ func TestPace_InTouch(t *testing.T) {
 	}
 }
 
+// What only a person can change is looked for every quarter of an hour, and is no failure of the way.
+func TestPace_Superseded(t *testing.T) {
+	t.Parallel()
+	var p agent.Pace
+	now := time.Unix(0, 0)
+	if wait := p.Failed(now, agent.ErrSuperseded, false); wait < 12*time.Minute || wait > 18*time.Minute {
+		t.Errorf("the pause is %s", wait)
+	}
+	if wait := p.Failed(now, errAway, false); wait > 2*time.Second {
+		t.Errorf("the pause after a failure is %s", wait)
+	}
+}
+
 // attempt is when an agent of a fleet tries to connect, for its stream or a check-in.
 type attempt struct {
 	at     time.Duration
