@@ -34,7 +34,8 @@ func TestIntactSecret(t *testing.T) {
 	if secret[len(secret)-1] == other {
 		other = 'b'
 	}
-	for text, want := range map[string]bool{secret: true, secret[:len(secret)-1] + string(other): false, secret[1:]: false, "": false, "mk": false} {
+	for text, want := range map[string]bool{secret: true, secret[:len(secret)-1] + string(other): false, secret[1:]: false,
+		"": false, "mk": false} {
 		if got := access.IntactSecret(text); got != want {
 			t.Errorf("%q: %t", text, got)
 		}

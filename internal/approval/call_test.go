@@ -219,7 +219,7 @@ func TestCompare(t *testing.T) {
 		{"without a name", at(`{}`), at(`{"x":1}`), approval.Risky, "NORMAL", false, 1},
 		{"one is gone", policy.Policy{}, at(`{}`), approval.Risky, "HIGH", false, 1},
 		{"the device has none", policy.Policy{Type: policy.Platform, Document: []byte(`{}`)}, at(`{}`), approval.Risky, "HIGH", false, 1},
-		{"there is none to go to", at(`{}`), policy.Policy{Type: policy.Platform, Document: []byte(`{}`)}, approval.Risky, "HIGH", false, 1},
+		{"none to go to", at(`{}`), policy.Policy{Type: policy.Platform, Document: []byte(`{}`)}, approval.Risky, "HIGH", false, 1},
 		{"a damaged one", at(`{`), at(`{}`), approval.Risky, "HIGH", false, 1},
 		{"another type", at(`{}`), policy.Policy{ID: "a", Type: policy.Agent, Document: []byte(`{}`)}, approval.Risky, "HIGH", false, 1},
 	} {

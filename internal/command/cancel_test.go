@@ -125,7 +125,8 @@ func TestReadLog(t *testing.T) {
 	f := newFixture(t)
 	f.service.Logs = logs{}
 	a := f.enroll(agentManaged)
-	for id, want := range map[string]string{"l1": "[one two]", "l2": "this device has no log with this id", "away": "the database is away"} {
+	for id, want := range map[string]string{"l1": "[one two]", "l2": "this device has no log with this id",
+		"away": "the database is away"} {
 		result, failed := f.run(f.service, "get_log", map[string]any{"assetId": a.PathName(), "logId": id})
 		got := fmt.Sprint(failed)
 		if text, ok := result.(command.LogText); ok && failed == nil {

@@ -61,7 +61,8 @@ func TestApply_PolicyDeleted(t *testing.T) {
 func TestApply_VendorFaults(t *testing.T) {
 	const (
 		unknown  = "it is not known whether the change was applied: read the proposal, and the policy's settings before you propose again"
-		doubtful = "the proposal is UNCONFIRMED: it is not known whether it was applied: read the policy's settings before you propose again"
+		doubtful = "the proposal is UNCONFIRMED: it is not known whether it was applied: read the policy's settings before you " +
+			"propose again"
 	)
 	each(t, func(_ *testing.T, r *fixture) {
 		for _, test := range []struct {

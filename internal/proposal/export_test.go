@@ -27,4 +27,4 @@ func (s *Service) ProposeRollback(ctx context.Context, call operation.Call, ref 
 }
 
 // Keep is keep, which renews a lease.
-var Keep = keep //nolint:gochecknoglobals // a function that is never written to
+var Keep = keep

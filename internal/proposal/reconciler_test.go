@@ -100,7 +100,8 @@ func TestReconciler_Doubts(t *testing.T) {
 	if len(l.endings) != 2 {
 		t.Fatalf("ended %+v", l.endings)
 	}
-	expect.Equal(t, "the looks", expect.Values{"first": {l.endings[0].Doubted, false}, "next after": {l.endings[0].LookIn, 30 * time.Second},
+	expect.Equal(t, "the looks", expect.Values{"first": {l.endings[0].Doubted, false},
+		"next after":               {l.endings[0].LookIn, 30 * time.Second},
 		"once the platform had it": {l.endings[1].Doubted, true}, "last after": {l.endings[1].LookIn, 3 * time.Minute}})
 }
 
