@@ -50,7 +50,7 @@ func TestCancelStopped(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails     error
 		canceler  bool
-		cancelled string
+		canceled string
 		warned    bool
 	}{
 		"the channel takes back":        {nil, true, "[good bad]", true},
@@ -66,7 +66,7 @@ func TestCancelStopped(t *testing.T) {
 			f.service.Channels[asset.Platform] = s
 		}
 		err := f.service.CancelStopped(f.ctx())
-		expect.Equal(t, name, expect.Values{"error": {err, c.fails}, "cancelled": {fmt.Sprint(s.canceled), c.cancelled},
+		expect.Equal(t, name, expect.Values{"error": {err, c.fails}, "canceled": {fmt.Sprint(s.canceled), c.canceled},
 			"counted": {f.counter.finished["LOCK error"], 1},
 			"warned":  {strings.Contains(f.log.String(), "cannot cancel a command"), c.warned}})
 	}
