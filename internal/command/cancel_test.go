@@ -48,10 +48,10 @@ func TestCancelStopped(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the database is away")
 	for name, c := range map[string]struct {
-		fails     error
-		canceler  bool
+		fails    error
+		canceler bool
 		canceled string
-		warned    bool
+		warned   bool
 	}{
 		"the channel takes back":        {nil, true, "[good bad]", true},
 		"the channel takes back none":   {nil, false, "[]", false},
