@@ -239,7 +239,7 @@ func (db *DB) ApplyLoosening(ctx context.Context, seen access.Loosening) error {
 // WithdrawSeen withdraws a command that a replica saw to wait for its device.
 func (db *DB) WithdrawSeen(ctx context.Context, c command.Command, deviceID string) (taken bool, err error) {
 	return written(ctx, db, func(ctx context.Context, t *tx) (bool, error) {
-		return db.withdraw(ctx, t, waiting{c.ID, deviceID, string(c.Type)}, "canceled")
+		return db.withdraw(ctx, t, waiting{c.ID, deviceID, string(c.Type)}, "withdrawn")
 	})
 }
 

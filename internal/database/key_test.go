@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -88,6 +89,32 @@ func TestKey_StaysRevoked(t *testing.T) {
 		got, _, err = f.db.KeyByPrefix(f.Context(), k.Prefix)
 		f.ok(err)
 		equal(f, "usable", got.Usable(at), false)
+	})
+}
+
+// What limits a key is in the activity log, and its end is once.
+func TestKey_IsRecorded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		fields := func(action activity.Action) (of []string) {
+			entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: action}, activity.Cursor{}, 10)
+			f.ok(err)
+			for _, c := range entries[0].Changes {
+				of = append(of, c.Field)
+			}
+			return of
+		}
+		f.newKey("plain", access.DevicesRead)
+		equal(f, "without limits", fields(activity.KeyCreated), []string{"permissions", "prefix"})
+		f.clock.Advance(time.Second)
+		k, _ := apikey.New(f.company.ID, "limited", "operator", access.DevicesRead, f.clock.Now(), f.clock.Now().Add(time.Hour))
+		k.DevicesPerDay = 3
+		f.ok(f.db.CreateKey(f.Context(), k))
+		equal(f, "with limits", fields(activity.KeyCreated), []string{"permissions", "prefix", "expiresAt", "devicesPerDay"})
+		for range 2 {
+			_, err := f.db.RevokeKey(f.Context(), f.company.ID, k.ID, f.clock.Now())
+			f.ok(err)
+		}
+		equal(f, "revoked", f.recorded(activity.KeyRevoked), 1)
 	})
 }
 

@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"crypto/sha256"
+	"strings"
 	"testing"
 	"time"
 
@@ -289,6 +290,41 @@ func TestMergeAssets(t *testing.T) {
 		f.code(fault.Refused, f.db.MergeAssets(f.Context(), f.company.ID, phone.ID, agent.AssetID, nil))
 		equal(f, "recorded", f.recorded(activity.AssetMerged), 1)
 		f.checkCounts()
+	})
+}
+
+// What is no pair of two assets of one device is not merged, and what a person called the asset stays.
+func TestMergeAssets_Refuses(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		kept := f.enroll("phone", "")
+		agent, err := f.enrollAgent(f.agentPolicy("Kiosk"), "SN-phone")
+		f.ok(err)
+		stranger := *f
+		stranger.company = f.newCompany("other")
+		theirs := stranger.enroll("theirs", "")
+		gone := f.enroll("gone", "")
+		f.ok(f.db.MarkDeleted(f.Context(), gone.ID, gone.Device.Epoch, f.clock.Now()))
+		other := f.enroll("another", "")
+		merges := func(keptID, otherID string) error {
+			return f.db.MergeAssets(f.Context(), f.company.ID, keptID, otherID, nil)
+		}
+		f.code(fault.NotFound, merges(kept.ID, theirs.ID))
+		f.code(fault.NotFound, merges(theirs.ID, agent.AssetID))
+		for otherID, why := range map[string]string{kept.ID: "with itself", gone.ID: "has no device", other.ID: "different serial numbers"} {
+			err := merges(kept.ID, otherID)
+			if f.code(fault.Refused, err); !strings.Contains(fault.From(err).Detail, why) {
+				f.Errorf("%s: %v", why, err)
+			}
+		}
+		wipe := f.begin(f.asset(agent.AssetID), command.WipeCompanyData)
+		f.code(fault.Refused, merges(kept.ID, agent.AssetID))
+		_, _, err = f.db.Advance(f.Context(), wipe.ID, command.Transition{From: []command.State{command.Prepared}, To: command.Failed})
+		f.ok(err)
+		name := "Phone of the porter"
+		_, err = f.db.EditAsset(f.Context(), f.company.ID, kept.ID, asset.Edit{Identification: &name})
+		f.ok(err)
+		f.ok(merges(kept.ID, agent.AssetID))
+		equal(f, "name", f.asset(kept.ID).Identification, name)
 	})
 }
 

@@ -100,3 +100,25 @@ func TestProposals_Decided(t *testing.T) {
 		}
 	})
 }
+
+// Where no approval is asked for any more, a proposal lives as long as any other, and else for as long as before.
+func TestProposals_RuleChanged(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(c *access.Controls) { c.ApplyApproval = access.ApproveRisky })
+		made := f.mustPropose(f.newPolicy("Warehouse"), access.ApproveRisky, nil)
+		for _, c := range []struct {
+			rule  access.ApprovalRule
+			lives time.Duration
+		}{
+			{access.ApproveRisky, proposal.ApprovalLifetime},
+			{access.ApproveAll, proposal.ApprovalLifetime},
+			{access.ApproveNone, proposal.Lifetime},
+			{access.ApproveAll, proposal.Lifetime},
+		} {
+			f.setControls(func(k *access.Controls) { k.ApplyApproval = c.rule })
+			now, err := f.db.Proposal(f.Context(), f.company.ID, made.ID)
+			f.ok(err)
+			equal(f, "it lives under "+string(c.rule), now.ExpiresAt.Sub(now.CreatedAt), c.lives)
+		}
+	})
+}

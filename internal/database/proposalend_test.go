@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -113,6 +114,10 @@ func TestProposals_TakenOver(t *testing.T) {
 		takes("while it is pending", false)
 		equal(f, "verdict", f.claim(made.ID), proposal.Begun)
 		takes("while its holder has the lease", false)
+		e := proposal.Ending{ID: made.ID, Holder: "k", Status: proposal.Failed}
+		if _, held, err := f.db.FinishProposal(f.Context(), e); err != nil || held {
+			f.Errorf("ended by another: %t, %v", held, err)
+		}
 		f.clock.Advance(2 * time.Minute)
 		held, err := f.db.Lease(f.Context(), policy.LeaseKey(p.ID), "pusher", time.Minute)
 		f.ok(err)
@@ -121,5 +126,11 @@ func TestProposals_TakenOver(t *testing.T) {
 		f.clock.Advance(2 * time.Minute)
 		takes("once it is due", true)
 		takes("once it was taken over", false)
+		f.finish(made.ID, "k", proposal.Ending{Status: proposal.Unconfirmed, LookIn: time.Second})
+		f.clock.Advance(time.Second)
+		takes("for another look", true)
+		f.finish(made.ID, "k", proposal.Ending{Looked: true})
+		takes("after the last look", false)
+		equal(f, "recorded", f.recorded(activity.ProposalApplied), 1)
 	})
 }

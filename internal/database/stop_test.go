@@ -8,9 +8,11 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/database"
+	"github.com/musterhq/muster/internal/job"
 )
 
 func (f *fixture) stop(s access.Stop) {
@@ -75,6 +77,7 @@ func TestWithdraw(t *testing.T) {
 			f.Fatalf("withdrew %v from a company that is not stopped", kinds)
 		}
 		f.stop(access.Stop{At: f.clock.Now(), Reason: "a leak"})
+		equal(f, "stops and ends of stops", words(f.recorded(activity.CompanyStopped), f.recorded(activity.CompanyResumed)), "1 0")
 		equal(f, "withdrawn", withdraw(), []command.Type{command.LaunchApp, command.SyncPolicy, command.WipeCompanyData})
 		for _, c := range []command.Command{launch, sync, wipe} {
 			if now := f.command(c.ID); now.State != command.Failed || now.Outcome != "cancelled: because (a leak)" {
@@ -100,6 +103,22 @@ func TestWithdraw(t *testing.T) {
 				f.Errorf("%s: %d entries", action, len(entries))
 			}
 		}
+	})
+}
+
+// A stop pauses the jobs that run when it begins.
+func TestWithdraw_PausesJobs(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(1)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		j, err := r.service.Create(f.Context(), p, job.Spec{Command: "reboot", Words: "all=true",
+			Filter: asset.Filter{CompanyID: f.company.ID}, Rate: 1})
+		f.ok(err)
+		f.stop(access.Stop{At: f.clock.Now(), Reason: "a leak"})
+		now, err := f.db.Job(f.Context(), f.company.ID, j.ID)
+		f.ok(err)
+		equal(f, "status", now.Status, job.Paused)
 	})
 }
 

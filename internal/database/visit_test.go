@@ -84,6 +84,9 @@ func TestVisit(t *testing.T) {
 
 		f.ok(f.db.KeepLog(f.Context(), d, agentdevice.Log{ID: second.ID, At: f.clock.Now(), Bytes: 1, Text: "x"}))
 		f.ok(f.db.Accept(f.Context(), d.ID, second.ID, string(second.Type), f.clock.Now()))
+		erasing, err := f.db.Text(f.Context(), `SELECT erasing_at FROM agent_devices WHERE id = ?`, d.ID)
+		f.ok(err)
+		equal(f, "is erasing itself since", erasing[0], "0")
 		if again, taken := f.visit(f.db, d, 7); taken || len(again.Offered) != 0 {
 			f.Errorf("a sequence that was used: %v, %+v", taken, again)
 		}

@@ -85,7 +85,7 @@ func slow() []slowTests {
 		{"authorization*.go", "^Test(Begin_|Decide|Void|Approvers|Attention|Authorizations_|SeenAuthorization)"},
 		{"ahead.go", "^Test(Ahead|Budget|Quota|Begin_)"},
 		{"budget.go", "^Test(Budget|Ahead)"},
-		{"decision.go", "^Test(Decide|Begin_Auth|Begin_Forged|ConfirmLoosening|ChangeControls|Void|Proposals)"},
+		{"decision.go", "^Test(Decide|Begin_Auth|Begin_Forged|ConfirmLoosening|ChangeControls|Void|Proposals|Events_Proposals)"},
 		{"delivery.go", "^Test(Visit|Advance|DropExpired|Transition|Abandon|Erased)"},
 		{"idempotency.go", "^Test(Claim|Lease)"},
 		{"key.go", "^Test(Key|AdmitKeys|Begin_|Permit|Ahead_AssetWithItsKey|Activity_Changes)"},
