@@ -310,7 +310,8 @@ func TestMergeAssets_Refuses(t *testing.T) {
 		}
 		f.code(fault.NotFound, merges(kept.ID, theirs.ID))
 		f.code(fault.NotFound, merges(theirs.ID, agent.AssetID))
-		for otherID, why := range map[string]string{kept.ID: "with itself", gone.ID: "has no device", other.ID: "different serial numbers"} {
+		for otherID, why := range map[string]string{kept.ID: "with itself", gone.ID: "has no device",
+			other.ID: "different serial numbers"} {
 			err := merges(kept.ID, otherID)
 			if f.code(fault.Refused, err); !strings.Contains(fault.From(err).Detail, why) {
 				f.Errorf("%s: %v", why, err)
