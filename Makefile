@@ -36,7 +36,7 @@ prove: ## run the long proofs: faults, kills, failovers, upgrades, packages (hou
 fuzz: ## run each fuzz target for FUZZTIME (5m); FUZZ=pattern picks some
 	scripts/fuzz.sh $(FUZZTIME)
 
-mutate: ## change 60 conditions, one at a time, and count which changes fail a test (an hour); ARGS="-seed 2" draws others
+mutate: ## change 60 conditions, one at a time, and count which changes fail a test (half an hour); ARGS="-seed 2" draws others
 	scripts/mutate.sh $(ARGS)
 
 bench: ## run the benchmarks; BENCH=pattern picks some
