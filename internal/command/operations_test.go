@@ -1,11 +1,13 @@
 package command_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/test/expect"
 	"github.com/musterhq/muster/test/spec"
@@ -55,7 +57,9 @@ func TestDeclarations(t *testing.T) {
 			budget = operation.BeforeValidation
 		}
 		expect.Equal(t, row.Operation, expect.Values{"operation": {row.Operation, want.Tool}, "type": {string(row.Type), want.Type},
-			"segment": {row.Segment, want.Segment}, "budget": {o.Budget, budget}, "unconfirmed": {o.Unconfirmed, true}})
+			"segment": {row.Segment, want.Segment}, "budget": {o.Budget, budget}, "unconfirmed": {o.Unconfirmed, true},
+			// contract 7.1: messages never return 502
+			"blames the platform": {o.Faults == nil || slices.Contains(o.Faults, fault.Provider), row.Type != command.NotificationMessage}})
 		if len(o.Description) < 80 || !strings.HasSuffix(o.Description, ".") {
 			t.Errorf("%s is described as %q", o.Name, o.Description)
 		}
