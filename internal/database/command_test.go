@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
@@ -44,6 +45,27 @@ func TestCommand_IsStoredWhole(t *testing.T) {
 		got, err = f.db.CommandByIdempotencyRef(f.Context(), f.company.ID, "ref")
 		f.ok(err)
 		equal(f, "by idempotency ref", got, c)
+	})
+}
+
+// The entry of a command names the user behind the key that sent it, where the call is that key's.
+func TestCommand_UserBehindIt(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d", "")
+		for caller, want := range map[string]string{"k1": "u9", "another": ""} {
+			c := f.intent(a, command.Lock)
+			c.Actor = access.Actor{Kind: access.APIKey, ID: "k1", Name: "ci"}
+			ctx := access.WithActor(f.Context(), access.Actor{Kind: access.APIKey, ID: caller, UserID: "u9"}, "r")
+			_, _, err := f.db.Begin(ctx, c, nil)
+			f.ok(err)
+			all, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Area: "command"}, activity.Cursor{}, 10)
+			f.ok(err)
+			for _, e := range all {
+				if e.Reference == c.ID {
+					equal(f, "the user behind "+caller, e.Actor.UserID, want)
+				}
+			}
+		}
 	})
 }
 
