@@ -132,17 +132,14 @@ func (s *Service) PolicyApplied(ctx context.Context, assetID, policyID string, a
 	if err != nil {
 		return err
 	}
-	newest, found := Command{}, false
+	var newest time.Time // change to that policy
 	for _, c := range open {
-		if c.Type == ChangePolicy && c.PolicyID == policyID && (!found || c.CreatedAt.After(newest.CreatedAt)) {
-			newest, found = c, true
+		if c.Type == ChangePolicy && c.PolicyID == policyID && c.CreatedAt.After(newest) {
+			newest = c.CreatedAt
 		}
 	}
-	if !found {
-		return nil
-	}
 	for _, c := range open {
-		if c.Type != ChangePolicy || c.CreatedAt.After(newest.CreatedAt) {
+		if c.Type != ChangePolicy || c.CreatedAt.After(newest) {
 			continue
 		}
 		f := Feedback{CommandID: c.ID, Succeeded: c.PolicyID == policyID, At: at, Outcome: "the device reports the new policy"}
