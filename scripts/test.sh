@@ -55,6 +55,6 @@ fi
 tested "${race[@]}" -vet=off -timeout 30m "$@"
 if [ $failed = 1 ]; then
 	say "what failed"
-	grep -aE -A 3 '^ *--- FAIL|^FAIL|^panic:|^[0-9]+\) |SKIPPED|cannot ' "$all" | tail -n 40 >&2
+	grep -aE -A 3 '^ *--- FAIL|^FAIL|^panic:|^[0-9]+\) |^SKIPPED|^cannot ' "$all" | tail -n 40 >&2
 fi
 exit $failed
