@@ -20,6 +20,7 @@ import (
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/musterhq/muster/internal/event"
+	"github.com/musterhq/muster/test/port"
 )
 
 // hookReceiver is a receiver of a webhook behind a network that can fail.
@@ -51,7 +52,7 @@ func (h *hookReceiver) behind(t *testing.T) (address string) {
 	t.Helper()
 	zerolog.SetGlobalLevel(zerolog.Disabled) // toxics have a logger of their own
 	h.network = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), h.name,
-		"127.0.0.1:0", "127.0.0.1:1")
+		port.Address(t), "127.0.0.1:1") // it is listened on again after each fault
 	if err := h.network.Start(); err != nil {
 		t.Fatal(err)
 	}
