@@ -183,7 +183,7 @@ func TestGoldenHelp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(all.Bytes(), want) {
-		t.Errorf("the help has changed; look at it, then run go test ./cmd/muster -run TestHelp -update\n%s", all.Bytes())
+		t.Errorf("the help has changed; look at it, then run go test ./cmd/muster -run Golden -update\n%s", all.Bytes())
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // JobCommands manage jobs. The running service carries them out.
 type JobCommands struct {
 	Create JobCreate `cmd:"" help:"Do one thing to all devices that match now: the running service goes through them."`
-	List   JobList   `cmd:"" help:"List a company's jobs, the newest first."`
+	List   JobList   `cmd:"" help:"List a company's jobs, at most 1,000: those that have not ended, then the newest of the others."`
 	Show   JobShow   `cmd:"" help:"Show a job with the result of each device."`
 	Pause  JobPause  `cmd:"" help:"Pause a job: no further device gets it until it is resumed."`
 	Resume JobResume `cmd:"" help:"Resume a job that was paused, also by a stop of automation."`
