@@ -106,6 +106,9 @@ type UserStore interface {
 	UpdateUser(ctx context.Context, companyID, id string, change func(*User) error) (User, error)
 	// UpdateUserAmong is UpdateUser for a change that depends on other users or on the company's provider. See Among.
 	UpdateUserAmong(ctx context.Context, companyID, id string, change func(u *User, among Among) error) (User, error)
+	// RemovePasskeys takes all passkeys and recovery codes from a user, who loses their sessions and the sign-ins that they
+	// have begun: who has a password signs in with it alone. It fails with fault.NotFound if the company has no such user.
+	RemovePasskeys(ctx context.Context, companyID, id string) (User, error)
 	// DeleteUser removes a user with everything that is the user's alone: sessions,
 	// passkeys, connections, views. What the user did stays in the records.
 	DeleteUser(ctx context.Context, companyID, id string) (User, error)

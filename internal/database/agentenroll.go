@@ -20,14 +20,9 @@ import (
 const requested = `EXISTS (SELECT 1 FROM enrollment_requests r
 	WHERE r.token_hash = agent_tokens.hash AND r.confirmed_at >= 0 AND r.expires_at > ?)`
 
-// CreateAgentToken adds a token, and drops those that ended a day ago.
+// CreateAgentToken adds a token.
 func (db *DB) CreateAgentToken(ctx context.Context, t agentdevice.Token) error {
-	return db.write(ctx, func(ctx context.Context, tx *tx) error {
-		now := db.now()
-		tx.do(ctx, `DELETE FROM agent_tokens WHERE expires_at < ? AND NOT `+requested, millis(now.Add(-24*time.Hour)),
-			millis(now))
-		return insertToken(ctx, tx, t)
-	})
+	return db.write(ctx, func(ctx context.Context, tx *tx) error { return insertToken(ctx, tx, t) })
 }
 
 // DropAgentToken deletes a token that was not handed out.

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -621,5 +622,45 @@ func TestContact_DailyAfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "after six days", daily("2.0", 2), false)
 		days(2)
 		equal(f, "after eight days", daily("3.0", 3), true)
+	})
+}
+
+// What is made or begun while the clock is ahead deletes no token, invitation or mark that is not over by the right clock. The sweep
+// deletes them a day after their end, and keeps the token of a device whose request to enroll was confirmed.
+func TestTokensAndSteps_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		agents, u := f.agentPolicy("Agents"), f.user(account.Viewer)
+		phone := f.enroll("d", f.newPolicy("Office").ID)
+		companion := func() {
+			f.ok(f.db.CreateCompanionToken(f.Context(), agentdevice.Token{Hash: sha256.Sum256([]byte(resource.NewID())),
+				CompanyID: f.company.ID, AssetID: phone.ID, Epoch: phone.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}))
+		}
+		begin := func() {
+			_, err := account.Begin(f.Context(), f.db, account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID, UserID: u.ID,
+				Data: json.RawMessage(`{}`), ExpiresAt: f.clock.Now().Add(account.InvitationLife)})
+			f.ok(err)
+		}
+		token := f.agentToken(agents)
+		companion()
+		begin()
+		f.ahead(func() {
+			f.agentToken(agents)
+			companion()
+			begin()
+		})
+		kept := func() []string {
+			all, err := f.db.Text(f.Context(), `SELECT (SELECT COUNT(*) FROM agent_tokens) * 100 + (SELECT COUNT(*) FROM companion_tokens) * 10
+				+ (SELECT COUNT(*) FROM signin_steps)`)
+			f.ok(err)
+			return all
+		}
+		equal(f, "tokens, tokens of companions, steps", kept(), []string{"222"})
+		d, err := f.redeem(token, "SN-1")
+		f.ok(err)
+		equal(f, "enrolled under", f.asset(d.AssetID).Device.PolicyID, agents.ID)
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now().Add(25*time.Hour+time.Second)))
+		equal(f, "a day after the end of tokens", kept(), []string{"112"})
+		f.ok(f.db.Sweep(f.Context(), f.clock.Now().Add(account.InvitationLife+time.Second)))
+		equal(f, "after the end of the invitation", kept(), []string{"111"})
 	})
 }

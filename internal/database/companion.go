@@ -15,13 +15,10 @@ import (
 	"github.com/musterhq/muster/internal/fault"
 )
 
-// CreateCompanionToken adds a token, and drops those that ended a day ago.
+// CreateCompanionToken adds a token.
 func (db *DB) CreateCompanionToken(ctx context.Context, k agentdevice.Token) error {
-	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		t.do(ctx, `DELETE FROM companion_tokens WHERE expires_at < ?`, millis(db.now().Add(-24*time.Hour)))
-		return t.Exec(ctx, `INSERT INTO companion_tokens (hash, company_id, asset_id, epoch, expires_at, device_id, spent_at)
-			VALUES (?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
-	})
+	return db.exec(ctx, `INSERT INTO companion_tokens (hash, company_id, asset_id, epoch, expires_at, device_id, spent_at)
+		VALUES (?, ?, ?, ?, ?, '', 0)`, hex.EncodeToString(k.Hash[:]), k.CompanyID, k.AssetID, k.Epoch, millis(k.ExpiresAt))
 }
 
 // RedeemCompanionToken spends a companion's token, once, and ties the device to

@@ -23,7 +23,7 @@ func lockInvited(ctx context.Context, t *tx, companyID, id string) (account.User
 		return u, fault.New(fault.Refused, "cannot invite %s: the user is disabled; enable the user first", u.Name)
 	case u.PasswordHash != "" || ways > 0 || !u.LastSignInAt.IsZero():
 		return u, fault.New(fault.Refused, "cannot invite %s: the user can sign in already; if that is lost, the operator can "+
-			"set a password", u.Name)
+			"set a password and remove passkeys", u.Name)
 	}
 	return u, nil
 }

@@ -78,6 +78,23 @@ func (db *DB) RemovePasskey(ctx context.Context, userID, id string) error {
 	})
 }
 
+// RemovePasskeys implements account.UserStore.
+func (db *DB) RemovePasskeys(ctx context.Context, companyID, id string) (account.User, error) {
+	return written(ctx, db, func(ctx context.Context, t *tx) (account.User, error) {
+		u, err := holdUser(ctx, t, companyID, id)
+		t.check(err)
+		t.raises(companyID)
+		for _, called := range listed(ctx, t, scanValue[string], `DELETE FROM passkeys WHERE user_id = ? RETURNING name`, id) {
+			t.check(db.recordPerson(ctx, t, id, activity.PasskeyRemoved, activity.OK, activity.Change{Field: "passkey", Before: called}))
+		}
+		t.do(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, id)
+		t.do(ctx, `DELETE FROM sessions WHERE user_id = ?`, id)
+		t.do(ctx, `DELETE FROM signin_steps WHERE user_id = ? AND user_id <> '' AND kind <> ?`, id, string(account.Invitation))
+		db.voidDecisions(ctx, t, companyID)
+		return u, nil
+	})
+}
+
 // SetRecoveryCodes implements account.PasskeyStore.
 func (db *DB) SetRecoveryCodes(ctx context.Context, userID string, hashes []access.SecretHash) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {

@@ -125,10 +125,9 @@ func stepFields(s *account.PendingSignIn) []any {
 	return []any{&s.Kind, &s.CompanyID, &s.UserID, asText(&s.Data), at(&s.ExpiresAt)}
 }
 
-// SaveStep implements account.PendingStore, and drops what has expired.
+// SaveStep implements account.PendingStore.
 func (db *DB) SaveStep(ctx context.Context, token access.SecretHash, s account.PendingSignIn) error {
 	err := db.write(ctx, func(ctx context.Context, t *tx) error {
-		t.do(ctx, `DELETE FROM signin_steps WHERE expires_at < ?`, millis(db.now()))
 		if s.Kind == account.SecondFactor &&
 			!t.holds(ctx, `SELECT id FROM users WHERE id = ? AND password_hash = ?`+t.hold(), s.UserID, s.PasswordHash) {
 			return errSignInMoved

@@ -105,6 +105,44 @@ func TestPasskeys_AndRecoveryCodes(t *testing.T) {
 	})
 }
 
+// The operator takes all second factors from one user: sessions and steps that were begun with them end as well.
+func TestPasskeys_AllOfAUserAreRemoved(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		lost, other := f.user(account.Admin), f.user(account.Admin)
+		token := access.HashSecret("step")
+		for _, u := range []account.User{lost, other} {
+			f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: "one of " + u.ID, UserID: u.ID, Name: "Phone", Credential: []byte(`{}`)}))
+			f.ok(f.db.AddPasskey(f.Context(), account.Passkey{ID: "two of " + u.ID, UserID: u.ID, Name: "Key", Credential: []byte(`{}`)}))
+			f.ok(f.db.SetRecoveryCodes(f.Context(), u.ID, []access.SecretHash{access.HashSecret(u.ID)}))
+			f.ok(f.db.CreateSession(f.Context(), account.Session{ID: resource.NewID(), TokenHash: access.HashSecret(u.ID), UserID: u.ID,
+				CompanyID: f.company.ID, PasswordHash: u.PasswordHash, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now()}))
+		}
+		f.ok(f.db.SaveStep(f.Context(), token, account.PendingSignIn{Kind: account.SecondFactor, CompanyID: f.company.ID, UserID: lost.ID,
+			PasswordHash: lost.PasswordHash, Data: json.RawMessage(`{}`), ExpiresAt: f.clock.Now().Add(time.Minute)}))
+		_, err := f.db.RemovePasskeys(f.Context(), resource.NewID(), lost.ID)
+		f.code(fault.NotFound, err)
+		got, err := f.db.RemovePasskeys(f.Context(), f.company.ID, lost.ID)
+		f.ok(err)
+		equal(f, "user", got.Email, lost.Email)
+		_, err = f.db.TakeStep(f.Context(), token, account.SecondFactor)
+		f.code(fault.NotFound, err)
+		for _, u := range []account.User{lost, other} {
+			known, err := f.db.Passkeys(f.Context(), u.ID)
+			f.ok(err)
+			codes, err := f.db.RecoveryCodes(f.Context(), u.ID)
+			f.ok(err)
+			sessions, err := f.db.Sessions(f.Context(), u.ID)
+			f.ok(err)
+			left := map[bool][]int{true: {0, 0, 0}, false: {2, 1, 1}}[u.ID == lost.ID]
+			equal(f, "passkeys, codes and sessions", []int{len(known), codes, len(sessions)}, left)
+		}
+		removed, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.PasskeyRemoved},
+			activity.Cursor{}, 10)
+		f.ok(err)
+		equal(f, "entries", len(removed), 2)
+	})
+}
+
 func anybody(account.IdentityProvider, []account.User) error { return nil }
 
 func TestProviders_AndIdentities(t *testing.T) {

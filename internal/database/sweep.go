@@ -53,6 +53,11 @@ func sweeps(now time.Time) []expiring {
 		{oldest("device_logs", "command_id", "at"), now.Add(-agentdevice.LogLifetime)},
 		{oldest("authorizations", "id", "created_at"), now.Add(-approval.KeepFor)},
 		{oldest("enrollment_requests", "id", "expires_at"), now},
+		{`DELETE FROM agent_tokens WHERE hash IN (SELECT k.hash FROM agent_tokens k WHERE k.expires_at < ?
+			AND NOT EXISTS (SELECT 1 FROM enrollment_requests r WHERE r.token_hash = k.hash AND r.confirmed_at >= 0)
+			ORDER BY k.expires_at LIMIT ?)`, now.Add(-24 * time.Hour)},
+		{oldest("companion_tokens", "hash", "expires_at"), now.Add(-24 * time.Hour)},
+		{oldest("signin_steps", "hash", "expires_at"), now},
 		{oldest("mail_told", "user_id, item_id", "at"), now.Add(-mailedLifetime)},
 		{oldest("mail_letters", "id", "created_at"), now.Add(-account.InvitationLife)},
 		{oldest("messages", "company_id, id", "seen_at"), now.Add(-messageLife)},

@@ -10,8 +10,10 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/servertest/oidctest"
+	"github.com/musterhq/muster/internal/surface/cli"
 )
 
 // providerFields are the form of a company's provider.
@@ -269,4 +271,40 @@ func cookies(p *servertest.Browser, address string) string {
 		all = append(all, fmt.Sprintf("%s=%s", c.Name, c.Value))
 	}
 	return strings.Join(all, "; ")
+}
+
+// TestSignIn_AfterTheOperatorRemovedThePasskeys: who lost the second factor gets in with the password, and who has the passkey
+// that was removed does not; nor does a session that was open.
+func TestSignIn_AfterTheOperatorRemovedThePasskeys(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start(servertest.OnLocalhost(t))
+	acme := env.Company("acme", access.Settings{})
+	owner := env.Browser(acme, account.Admin)
+	key := servertest.NewAuthenticator(t, replica.PublicURL())
+	thief := replica.PortalClient(t, owner.User)
+	thief.AddPasskey(key).Want(t, 200)
+	signIn := func() servertest.Page {
+		return replica.SignedOut(t).Post("/signin", "email", owner.User.Email, "password", servertest.Password, "next", "/account")
+	}
+	if page := signIn(); page.Path == "/account" {
+		t.Fatal("the password alone signs in beside a passkey")
+	}
+	form := replica.SignedOut(t).Get("/signin")
+	remove := &cli.UserRemovePasskeys{}
+	remove.Store, remove.Company, remove.User = config.Store{Database: env.Database}, "acme", owner.User.Email
+	if said, err := runCommand(t, env, remove); err != nil || !strings.Contains(said, owner.User.Email) {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if page := signIn(); page.Path != "/account" {
+		t.Errorf("the password alone: got %d at %s, want /account", page.Status, page.Path)
+	}
+	page := replica.SignedOut(t).Post("/signin/passkey", "next", "/account", "token", form.Field(t, "token"), "answer",
+		key.Get(form.Options(t)))
+	if page.Status != http.StatusUnauthorized {
+		t.Errorf("the removed passkey: got %d at %s, want 401", page.Status, page.Path)
+	}
+	if page := thief.Get("/account"); page.Path == "/account" {
+		t.Errorf("the session that was open: got %d at %s, want the sign-in", page.Status, page.Path)
+	}
 }

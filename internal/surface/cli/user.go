@@ -25,14 +25,15 @@ import (
 
 // UserCommands manage the people who sign in to the portal.
 type UserCommands struct {
-	Create      UserCreate      `cmd:"" help:"Create a portal user."`
-	List        UserList        `cmd:"" help:"List a company's users."`
-	SetPassword UserSetPassword `cmd:"" help:"Set a user's password; sessions end at once."`
-	SetRole     UserSetRole     `cmd:"" help:"Give a user a role and its rights."`
-	Disable     UserDisable     `cmd:"" help:"Shut a user out: sessions and connections end at once."`
-	Enable      UserEnable      `cmd:"" help:"Let a user who was shut out sign in again."`
-	Mail        UserMail        `cmd:"" help:"Show or set which mail a user gets."`
-	Delete      UserDelete      `cmd:"" help:"Delete a user with sessions, passkeys and connections. API keys and the record of what the user did stay."`
+	Create         UserCreate         `cmd:"" help:"Create a portal user."`
+	List           UserList           `cmd:"" help:"List a company's users."`
+	SetPassword    UserSetPassword    `cmd:"" help:"Set a user's password; sessions end at once."`
+	RemovePasskeys UserRemovePasskeys `cmd:"" help:"Take all passkeys and recovery codes from a user, who then signs in with the password alone; sessions end at once."`
+	SetRole        UserSetRole        `cmd:"" help:"Give a user a role and its rights."`
+	Disable        UserDisable        `cmd:"" help:"Shut a user out: sessions and connections end at once."`
+	Enable         UserEnable         `cmd:"" help:"Let a user who was shut out sign in again."`
+	Mail           UserMail           `cmd:"" help:"Show or set which mail a user gets."`
+	Delete         UserDelete         `cmd:"" help:"Delete a user with sessions, passkeys and connections. API keys and the record of what the user did stay."`
 }
 
 // UserCreate makes a user.
@@ -221,6 +222,17 @@ func (c *UserSetPassword) Run(env *Env) error {
 				return account.User{}, err
 			}
 			return people.SetPassword(ctx, companyID, id, password)
+		})
+}
+
+// UserRemovePasskeys takes a user's second factors.
+type UserRemovePasskeys struct{ oneUser }
+
+// Run takes them.
+func (c *UserRemovePasskeys) Run(env *Env) error {
+	return c.change(env, "Removed all passkeys and recovery codes of %s", false,
+		func(people account.Users, ctx context.Context, companyID, id string) (account.User, error) {
+			return people.Store.RemovePasskeys(ctx, companyID, id)
 		})
 }
 
