@@ -274,7 +274,7 @@ func cookies(p *servertest.Browser, address string) string {
 }
 
 // TestSignIn_AfterTheOperatorRemovedThePasskeys: who lost the second factor gets in with the password, and who has the passkey
-// that was removed does not; nor does a session that was open.
+// that was removed does not. A session that was open has ended.
 func TestSignIn_AfterTheOperatorRemovedThePasskeys(t *testing.T) {
 	t.Parallel()
 	env := servertest.New(t)
