@@ -596,6 +596,27 @@ func TestAgedBy_FollowsTheClock(t *testing.T) {
 	})
 }
 
+// A clock that is behind for a moment delays what is removed by no more than the looks that it lasted.
+func TestAgedBy_AfterAClockThatWasBehind(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		aged := func() time.Duration { // before the present
+			at, err := f.db.AgedBy(f.Context())
+			f.ok(err)
+			return f.clock.Now().Sub(at)
+		}
+		aged()
+		f.aheadBy(-365*24*time.Hour, func() {
+			for range 3 {
+				equal(f, "while it is behind", aged(), 0)
+			}
+		})
+		for range 3 {
+			aged()
+		}
+		equal(f, "when it is right again", aged(), 0)
+	})
+}
+
 // A device was in touch every day again a week after a clock that was ahead, so that a rollout notices its silence.
 func TestContact_DailyAfterAClockThatWasAhead(t *testing.T) {
 	withCompany(t, func(f *fixture) {
