@@ -369,6 +369,34 @@ func TestSweep_AfterAClockThatWasBehind(t *testing.T) {
 	})
 }
 
+// An event that is made while the clock is behind changes no time of another: those are kept for their time.
+func TestSweep_AnEventOfAClockThatWasBehind(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		sweep := func() {
+			asOf, err := f.db.AgedBy(f.Context())
+			f.ok(err)
+			f.ok(f.db.Sweep(f.Context(), asOf))
+		}
+		tell := func(device string) {
+			f.enroll(device, "")
+			_, err := f.db.NumberRound(f.Context())
+			f.ok(err)
+		}
+		tell("d1")
+		sweep()
+		f.aheadBy(-100*24*time.Hour, func() {
+			tell("d2")
+			for range 3 {
+				sweep()
+			}
+		})
+		sweep()
+		head, err := f.db.EventHead(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "the first event that is kept", head.First, 1)
+	})
+}
+
 // What a person authorized while the clock was ahead cannot be used, neither then nor when that time comes: the call is asked
 // for again. What waits since then does not count in the caller's five.
 func TestBegin_AuthorizationsAfterAClockThatWasAhead(t *testing.T) {

@@ -120,13 +120,13 @@ func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 }
 
 // sweepEvents removes the events of a company from before a time. One from a clock that was ahead counts as told
-// now: if it stayed when later ones go, a reader would miss those without a word. If the newest is from the future as well, it
-// may be this clock that is behind.
+// now: if it stayed when later ones go, a reader would miss those without a word. If the newest is from the future as well, or
+// the time of AgedBy is, it may be this clock that is behind.
 func (db *DB) sweepEvents(ctx context.Context, companyID string, before time.Time) error {
 	now := db.now()
 	if err := db.execRelaxed(ctx, `UPDATE events SET at = ? WHERE company_id = ? AND at > ?
-			AND (SELECT n.at FROM events n WHERE n.company_id = ? AND n.pos > 0 ORDER BY n.pos DESC LIMIT 1) <= ?`,
-		millis(now), companyID, latest(now), companyID, latest(now)); err != nil {
+			AND (SELECT n.at FROM events n WHERE n.company_id = ? AND n.pos > 0 ORDER BY n.pos DESC LIMIT 1) <= ? AND `+notBehind,
+		millis(now), companyID, latest(now), companyID, latest(now), agedMost(now)); err != nil {
 		return err
 	}
 	return db.sweep(ctx,
