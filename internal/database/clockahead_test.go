@@ -10,11 +10,13 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/oauth"
@@ -523,6 +525,66 @@ func TestSweep_ProposalsAfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "before its time", status(ahead.ID), proposal.Pending)
 		f.clock.Advance(time.Minute)
 		equal(f, "after its time", status(ahead.ID), proposal.Expired)
+	})
+}
+
+// toldDue counts the events of proposals that ended and of keys that expire soon, once all that is due is told.
+func (f *fixture) toldDue() string {
+	f.Helper()
+	f.ok(f.db.TellDue(f.Context()))
+	n, err := f.db.Text(f.Context(), `SELECT COALESCE(SUM(CASE WHEN type = ? THEN 1 ELSE 0 END), 0) || ' ' ||
+		COALESCE(SUM(CASE WHEN type = ? THEN 1 ELSE 0 END), 0) FROM events WHERE company_id = ?`,
+		string(event.ProposalEnded), string(event.KeyExpiring), f.company.ID)
+	f.ok(err)
+	return n[0]
+}
+
+// What was told to expire while the clock was ahead is told again when it does.
+func TestTellDue_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		const day = 24 * time.Hour
+		f.propose(f.newPolicy("Office"), access.Actor{Kind: access.APIKey, ID: "k"})
+		key, _ := apikey.New(f.company.ID, "ci", "operator", access.All, f.clock.Now(), f.clock.Now().Add(22*day))
+		f.ok(f.db.CreateKey(f.Context(), key))
+		f.aheadBy(20*day, func() { equal(f, "told while it is ahead", f.toldDue(), "1 1") })
+		tells := func(when, want string) {
+			f.Helper()
+			f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
+			equal(f, "told "+when, f.toldDue(), want)
+			f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
+			equal(f, "told again "+when, f.toldDue(), want)
+		}
+		tells("when it is right", "1 1")
+		f.clock.Advance(10 * time.Minute)
+		tells("when the proposal expires", "2 1")
+		f.clock.Advance(22*day - event.ExpiresSoon)
+		tells("when the key expires soon", "2 2")
+	})
+}
+
+// A clock that is behind for a moment takes no time of a proposal, and nothing is told twice.
+func TestTellDue_AfterAClockThatWasBehind(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, by := f.newPolicy("Office"), access.Actor{Kind: access.APIKey, ID: "k"}
+		f.propose(p, by)
+		key, _ := apikey.New(f.company.ID, "ci", "operator", access.All, f.clock.Now(), f.clock.Now().Add(24*time.Hour))
+		f.ok(f.db.CreateKey(f.Context(), key))
+		f.clock.Advance(10 * time.Minute)
+		equal(f, "told", f.toldDue(), "1 1")
+		made := f.propose(p, by)
+		sweep := func() {
+			asOf, err := f.db.AgedBy(f.Context())
+			f.ok(err)
+			f.ok(f.db.Sweep(f.Context(), asOf))
+		}
+		sweep()
+		f.aheadBy(-jump, sweep)
+		sweep()
+		equal(f, "told when it is right", f.toldDue(), "1 1")
+		kept, err := f.db.Proposal(f.Context(), f.company.ID, made.ID)
+		f.ok(err)
+		equal(f, "status", kept.Status, proposal.Pending)
+		equal(f, "end", kept.ExpiresAt, made.ExpiresAt)
 	})
 }
 

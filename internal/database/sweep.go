@@ -90,8 +90,8 @@ func sweeps(now time.Time) []expiring {
 }
 
 // Sweep removes rows that have expired at a time, see AgedBy, and events that are older than their company keeps them. It also
-// sets the clock by that of the server again, ends pauses and rights from a clock that was ahead, and gives unused room of a
-// SQLite file back. Run it every few minutes; several replicas may run it at the same time.
+// sets the clock by that of the server again, ends pauses and rights from a clock that was ahead, has told again what that told to
+// expire, and gives unused room of a SQLite file back. Run it every few minutes; several replicas may run it at the same time.
 func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 	if err := db.engine.SetClock(ctx); err != nil {
 		return err
@@ -109,6 +109,9 @@ func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 	}
 	companies, err := db.Companies(ctx)
 	for _, c := range companies {
+		if err == nil {
+			err = db.tellAgain(ctx, c.ID)
+		}
 		if err == nil {
 			err = db.sweepEvents(ctx, c.ID, asOf.Add(-c.KeepEvents))
 		}
