@@ -209,6 +209,35 @@ func TestDueJobs_AfterAClockThatWasAhead(t *testing.T) {
 	})
 }
 
+// A device of a job that was taken while the clock was ahead, by a process that was killed, is taken again when it is right. While
+// the clock is behind, those that are sent to are left to their senders.
+func TestLookAfter_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		j, err := r.service.Create(f.Context(), p,
+			job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}})
+		f.ok(err)
+		take := func() {
+			j, err = f.db.Job(f.Context(), f.company.ID, j.ID)
+			f.ok(err)
+			taken, err := f.db.TakeDevices(f.Context(), j, 1, f.clock.Now().Add(time.Second), f.clock.Now())
+			f.ok(err)
+			equal(f, "taken", len(taken), 1)
+		}
+		_, err = f.db.AgedBy(f.Context())
+		f.ok(err)
+		take()
+		f.aheadBy(-jump, func() { f.ok(f.db.LookAfter(f.Context(), f.clock.Now().Add(-2*time.Minute))) })
+		equal(f, "after a clock that was behind", f.jobCounts(j), "WAITING 1, IN_PROGRESS 1")
+		f.ahead(take)
+		f.ok(f.db.LookAfter(f.Context(), f.clock.Now().Add(-2*time.Minute)))
+		equal(f, "after a clock that was ahead", f.jobCounts(j), "WAITING 1, IN_PROGRESS 1")
+		equal(f, "goes on", f.jobCounts(f.goOn(j, 200, r)), "SUCCESS 2")
+	})
+}
+
 // What counts in the limit since the clock was ahead counts for one window from the first
 // refusal on, and not less.
 func TestBegin_LimitAfterAClockThatWasAhead(t *testing.T) {
