@@ -30,7 +30,7 @@ func (db *DB) AgedBy(ctx context.Context) (time.Time, error) {
 // notBehind is the condition that this clock is not behind, as far as the time of AgedBy shows. Its parameter is agedMost.
 // While it does not hold, no time that seems to be in the future is set to the present. After a clock that was ahead for many
 // looks, it holds again after as many.
-const notBehind = `COALESCE((SELECT a.at FROM operator_acts a WHERE a.name = '` + aged + `'), 0) <= ?`
+const notBehind = `(COALESCE((SELECT a.at FROM operator_acts a WHERE a.name = '` + aged + `'), 0) <= ?)`
 
 // agedMost is the latest time of AgedBy, in milliseconds, with which a clock that shows now is believed. Two replicas may
 // have looked since.

@@ -15,11 +15,13 @@ import (
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/rollout"
@@ -36,6 +38,18 @@ func (f *fixture) aheadBy(jump time.Duration, do func()) {
 	f.clock.Advance(jump)
 	do()
 	f.clock.Advance(-jump)
+}
+
+// sweepByAge sweeps as the service does: by the time of AgedBy.
+func sweepByAge(t *testing.T, db *database.DB) {
+	t.Helper()
+	asOf, err := db.AgedBy(t.Context())
+	if err == nil {
+		err = db.Sweep(t.Context(), asOf)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // What a device said while the clock was ahead makes no later word of it stale.
@@ -403,11 +417,7 @@ func TestSweep_AfterAClockThatWasBehind(t *testing.T) {
 // An event that is made while the clock is behind changes no time of another: those are kept for their time.
 func TestSweep_AnEventOfAClockThatWasBehind(t *testing.T) {
 	withCompany(t, func(f *fixture) {
-		sweep := func() {
-			asOf, err := f.db.AgedBy(f.Context())
-			f.ok(err)
-			f.ok(f.db.Sweep(f.Context(), asOf))
-		}
+		sweep := func() { sweepByAge(f.T, f.db) }
 		tell := func(device string) {
 			f.enroll(device, "")
 			_, err := f.db.NumberRound(f.Context())
@@ -601,11 +611,7 @@ func TestTellDue_AfterAClockThatWasBehind(t *testing.T) {
 		f.clock.Advance(10 * time.Minute)
 		equal(f, "told", f.toldDue(), "1 1")
 		made := f.propose(p, by)
-		sweep := func() {
-			asOf, err := f.db.AgedBy(f.Context())
-			f.ok(err)
-			f.ok(f.db.Sweep(f.Context(), asOf))
-		}
+		sweep := func() { sweepByAge(f.T, f.db) }
 		sweep()
 		f.aheadBy(-jump, sweep)
 		sweep()
@@ -761,5 +767,49 @@ func TestContact_DailyAfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "after six days", daily("2.0", 2), false)
 		days(2)
 		equal(f, "after eight days", daily("3.0", 3), true)
+	})
+}
+
+// A request that a crash left while the clock was ahead is repeated when it is right, and its answer is kept for a day from then.
+func TestClaim_AfterAClockThatWasAhead(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		e.clock.Advance(jump)
+		left, answered := take(t, db, claim(e, "left", "f"), operation.Claimed), take(t, db, claim(e, "answered", "f"), operation.Claimed)
+		if err := db.SettleClaim(t.Context(), answered, []byte("answer")); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(-jump)
+		if h, err := db.FindClaim(t.Context(), claim(e, "left", "f")); err != nil || h.State != operation.Claimed {
+			t.Errorf("the claim that is left: %+v, %v", h, err)
+		}
+		if h := take(t, db, claim(e, "left", "f"), operation.Claimed); h.Ref != left.Ref || h.Attempt != 2 {
+			t.Errorf("taken over as %+v, want attempt 2 of %s", h, left.Ref)
+		}
+		take(t, db, claim(e, "left", "f"), operation.Running)
+		sweepByAge(t, db)
+		e.clock.Advance(24*time.Hour - time.Minute)
+		take(t, db, claim(e, "answered", "f"), operation.Answered)
+		e.clock.Advance(time.Minute)
+		take(t, db, claim(e, "answered", "g"), operation.Claimed)
+	})
+}
+
+// A clock that is behind for a moment takes no claim from its holder, and ends no answer before its time.
+func TestClaim_AfterAClockThatWasBehind(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		sweepByAge(t, db)
+		take(t, db, claim(e, "held", "f"), operation.Claimed)
+		answered := take(t, db, claim(e, "answered", "f"), operation.Claimed)
+		if err := db.SettleClaim(t.Context(), answered, []byte("answer")); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(-jump)
+		sweepByAge(t, db)
+		take(t, db, claim(e, "held", "f"), operation.Running)
+		e.clock.Advance(jump)
+		sweepByAge(t, db)
+		take(t, db, claim(e, "answered", "f"), operation.Answered)
 	})
 }
