@@ -11,14 +11,18 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/enrollment"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/job"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/internal/rollout"
@@ -35,6 +39,18 @@ func (f *fixture) aheadBy(jump time.Duration, do func()) {
 	f.clock.Advance(jump)
 	do()
 	f.clock.Advance(-jump)
+}
+
+// sweepByAge sweeps as the service does: by the time of AgedBy.
+func sweepByAge(t *testing.T, db *database.DB) {
+	t.Helper()
+	asOf, err := db.AgedBy(t.Context())
+	if err == nil {
+		err = db.Sweep(t.Context(), asOf)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // What a device said while the clock was ahead makes no later word of it stale.
@@ -208,6 +224,35 @@ func TestDueJobs_AfterAClockThatWasAhead(t *testing.T) {
 	})
 }
 
+// A device of a job that was taken while the clock was ahead, by a process that was killed, is taken again when it is right. While
+// the clock is behind, those that are sent to are left to their senders.
+func TestLookAfter_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(2)
+		r := f.jobReplica(f.db, &sender{sent: map[string]int{}}, nil)
+		_, p := f.jobMaker()
+		j, err := r.service.Create(f.Context(), p,
+			job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}})
+		f.ok(err)
+		take := func() {
+			j, err = f.db.Job(f.Context(), f.company.ID, j.ID)
+			f.ok(err)
+			taken, err := f.db.TakeDevices(f.Context(), j, 1, f.clock.Now().Add(time.Second), f.clock.Now())
+			f.ok(err)
+			equal(f, "taken", len(taken), 1)
+		}
+		_, err = f.db.AgedBy(f.Context())
+		f.ok(err)
+		take()
+		f.aheadBy(-jump, func() { f.ok(f.db.LookAfter(f.Context(), f.clock.Now().Add(-2*time.Minute))) })
+		equal(f, "after a clock that was behind", f.jobCounts(j), "WAITING 1, IN_PROGRESS 1")
+		f.ahead(take)
+		f.ok(f.db.LookAfter(f.Context(), f.clock.Now().Add(-2*time.Minute)))
+		equal(f, "after a clock that was ahead", f.jobCounts(j), "WAITING 1, IN_PROGRESS 1")
+		equal(f, "goes on", f.jobCounts(f.goOn(j, 200, r)), "SUCCESS 2")
+	})
+}
+
 // What counts in the limit since the clock was ahead counts for one window from the first
 // refusal on, and not less.
 func TestBegin_LimitAfterAClockThatWasAhead(t *testing.T) {
@@ -370,6 +415,30 @@ func TestSweep_AfterAClockThatWasBehind(t *testing.T) {
 	})
 }
 
+// An event that is made while the clock is behind changes no time of another: those are kept for their time.
+func TestSweep_AnEventOfAClockThatWasBehind(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		sweep := func() { sweepByAge(f.T, f.db) }
+		tell := func(device string) {
+			f.enroll(device, "")
+			_, err := f.db.NumberRound(f.Context())
+			f.ok(err)
+		}
+		tell("d1")
+		sweep()
+		f.aheadBy(-100*24*time.Hour, func() {
+			tell("d2")
+			for range 3 {
+				sweep()
+			}
+		})
+		sweep()
+		head, err := f.db.EventHead(f.Context(), f.company.ID)
+		f.ok(err)
+		equal(f, "the first event that is kept", head.First, 1)
+	})
+}
+
 // What a person authorized while the clock was ahead cannot be used, neither then nor when that time comes: the call is asked
 // for again. What waits since then does not count in the caller's five.
 func TestBegin_AuthorizationsAfterAClockThatWasAhead(t *testing.T) {
@@ -499,6 +568,62 @@ func TestSweep_ProposalsAfterAClockThatWasAhead(t *testing.T) {
 	})
 }
 
+// toldDue counts the events of proposals that ended and of keys that expire soon, once all that is due is told.
+func (f *fixture) toldDue() string {
+	f.Helper()
+	f.ok(f.db.TellDue(f.Context()))
+	n, err := f.db.Text(f.Context(), `SELECT COALESCE(SUM(CASE WHEN type = ? THEN 1 ELSE 0 END), 0) || ' ' ||
+		COALESCE(SUM(CASE WHEN type = ? THEN 1 ELSE 0 END), 0) FROM events WHERE company_id = ?`,
+		string(event.ProposalEnded), string(event.KeyExpiring), f.company.ID)
+	f.ok(err)
+	return n[0]
+}
+
+// What was told to expire while the clock was ahead is told again when it does.
+func TestTellDue_AfterAClockThatWasAhead(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		const day = 24 * time.Hour
+		f.propose(f.newPolicy("Office"), access.Actor{Kind: access.APIKey, ID: "k"})
+		key, _ := apikey.New(f.company.ID, "ci", "operator", access.All, f.clock.Now(), f.clock.Now().Add(22*day))
+		f.ok(f.db.CreateKey(f.Context(), key))
+		f.aheadBy(20*day, func() { equal(f, "told while it is ahead", f.toldDue(), "1 1") })
+		tells := func(when, want string) {
+			f.Helper()
+			f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
+			equal(f, "told "+when, f.toldDue(), want)
+			f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
+			equal(f, "told again "+when, f.toldDue(), want)
+		}
+		tells("when it is right", "1 1")
+		f.clock.Advance(10 * time.Minute)
+		tells("when the proposal expires", "2 1")
+		f.clock.Advance(22*day - event.ExpiresSoon)
+		tells("when the key expires soon", "2 2")
+	})
+}
+
+// A clock that is behind for a moment takes no time of a proposal, and nothing is told twice.
+func TestTellDue_AfterAClockThatWasBehind(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, by := f.newPolicy("Office"), access.Actor{Kind: access.APIKey, ID: "k"}
+		f.propose(p, by)
+		key, _ := apikey.New(f.company.ID, "ci", "operator", access.All, f.clock.Now(), f.clock.Now().Add(24*time.Hour))
+		f.ok(f.db.CreateKey(f.Context(), key))
+		f.clock.Advance(10 * time.Minute)
+		equal(f, "told", f.toldDue(), "1 1")
+		made := f.propose(p, by)
+		sweep := func() { sweepByAge(f.T, f.db) }
+		sweep()
+		f.aheadBy(-jump, sweep)
+		sweep()
+		equal(f, "told when it is right", f.toldDue(), "1 1")
+		kept, err := f.db.Proposal(f.Context(), f.company.ID, made.ID)
+		f.ok(err)
+		equal(f, "status", kept.Status, proposal.Pending)
+		equal(f, "end", kept.ExpiresAt, made.ExpiresAt)
+	})
+}
+
 // The last use of keys and connections is noted again after a clock that was ahead.
 func TestSweep_LastUsesAfterAClockThatWasAhead(t *testing.T) {
 	withCompany(t, func(f *fixture) {
@@ -597,6 +722,27 @@ func TestAgedBy_FollowsTheClock(t *testing.T) {
 	})
 }
 
+// A clock that is behind for a moment delays what is removed by no more than the looks that it lasted.
+func TestAgedBy_AfterAClockThatWasBehind(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		aged := func() time.Duration { // before the present
+			at, err := f.db.AgedBy(f.Context())
+			f.ok(err)
+			return f.clock.Now().Sub(at)
+		}
+		aged()
+		f.aheadBy(-365*24*time.Hour, func() {
+			for range 3 {
+				equal(f, "while it is behind", aged(), 0)
+			}
+		})
+		for range 3 {
+			aged()
+		}
+		equal(f, "when it is right again", aged(), 0)
+	})
+}
+
 // A device was in touch every day again a week after a clock that was ahead, so that a rollout notices its silence.
 func TestContact_DailyAfterAClockThatWasAhead(t *testing.T) {
 	withCompany(t, func(f *fixture) {
@@ -662,5 +808,49 @@ func TestTokensAndSteps_AfterAClockThatWasAhead(t *testing.T) {
 		equal(f, "a day after the end of tokens", kept(), []string{"112"})
 		f.ok(f.db.Sweep(f.Context(), f.clock.Now().Add(account.InvitationLife+time.Second)))
 		equal(f, "after the end of the invitation", kept(), []string{"111"})
+	})
+}
+
+// A request that a crash left while the clock was ahead is repeated when it is right, and its answer is kept for a day from then.
+func TestClaim_AfterAClockThatWasAhead(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		e.clock.Advance(jump)
+		left, answered := take(t, db, claim(e, "left", "f"), operation.Claimed), take(t, db, claim(e, "answered", "f"), operation.Claimed)
+		if err := db.SettleClaim(t.Context(), answered, []byte("answer")); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(-jump)
+		if h, err := db.FindClaim(t.Context(), claim(e, "left", "f")); err != nil || h.State != operation.Claimed {
+			t.Errorf("the claim that is left: %+v, %v", h, err)
+		}
+		if h := take(t, db, claim(e, "left", "f"), operation.Claimed); h.Ref != left.Ref || h.Attempt != 2 {
+			t.Errorf("taken over as %+v, want attempt 2 of %s", h, left.Ref)
+		}
+		take(t, db, claim(e, "left", "f"), operation.Running)
+		sweepByAge(t, db)
+		e.clock.Advance(24*time.Hour - time.Minute)
+		take(t, db, claim(e, "answered", "f"), operation.Answered)
+		e.clock.Advance(time.Minute)
+		take(t, db, claim(e, "answered", "g"), operation.Claimed)
+	})
+}
+
+// A clock that is behind for a moment takes no claim from its holder, and ends no answer before its time.
+func TestClaim_AfterAClockThatWasBehind(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		sweepByAge(t, db)
+		take(t, db, claim(e, "held", "f"), operation.Claimed)
+		answered := take(t, db, claim(e, "answered", "f"), operation.Claimed)
+		if err := db.SettleClaim(t.Context(), answered, []byte("answer")); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(-jump)
+		sweepByAge(t, db)
+		take(t, db, claim(e, "held", "f"), operation.Running)
+		e.clock.Advance(jump)
+		sweepByAge(t, db)
+		take(t, db, claim(e, "answered", "f"), operation.Answered)
 	})
 }

@@ -34,12 +34,13 @@ func (db *DB) tellExpired(ctx context.Context, t *tx) (int, error) {
 		id                  string
 		owner               access.Actor
 	}
+	now := millis(db.now())
 	all := listed(ctx, t, into(func(e *expired) []any {
 		return []any{&e.id, &e.companyID, &e.policyID, &e.owner.Kind, &e.owner.ID, &e.owner.UserID}
 	}),
-		`UPDATE proposals SET expiry_told = 1 WHERE id IN (SELECT v.id FROM proposals v WHERE v.status = 'PENDING' AND v.expiry_told = 0
+		`UPDATE proposals SET expiry_told = ? WHERE id IN (SELECT v.id FROM proposals v WHERE v.status = 'PENDING' AND v.expiry_told = 0
 			AND NOT (`+appliable+`) ORDER BY v.expires_at LIMIT ?`+t.skipLocked()+`)
-			RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`, millis(db.now()), millis(db.now()), dueRows)
+			RETURNING id, company_id, policy_id, owner_kind, owner_id, owner_user_id`, now, now, now, dueRows)
 	for _, e := range all {
 		t.check(db.tell(ctx, t, event.Event{CompanyID: e.companyID, Type: event.ProposalEnded, PolicyID: e.policyID, ProposalID: e.id,
 			Status: string(proposal.Expired), Owner: event.OwnerOf(e.owner.Kind, e.owner.ID, e.owner.UserID)}))
@@ -60,6 +61,18 @@ func (db *DB) tellExpiring(ctx context.Context, t *tx, id string) (int, error) {
 		t.check(db.tell(ctx, t, event.Event{CompanyID: company, Type: event.KeyExpiring}))
 	}
 	return len(companies), nil
+}
+
+// tellAgain has what a company was told to expire while the clock was ahead told again when it does.
+func (db *DB) tellAgain(ctx context.Context, companyID string) error {
+	now := db.now()
+	if err := db.execRelaxed(ctx, `UPDATE proposals SET expiry_told = 0
+			WHERE company_id = ? AND status = 'PENDING' AND expires_at > ? AND expiry_told > ? AND `+notBehind,
+		companyID, millis(now), latest(now), agedMost(now)); err != nil {
+		return err
+	}
+	return db.execRelaxed(ctx, `UPDATE api_keys SET expiry_told = 0 WHERE company_id = ? AND expiry_told > ? AND `+notBehind,
+		companyID, latest(now), agedMost(now))
 }
 
 // TellOutage implements event.OutageStore: it tells every connected company.

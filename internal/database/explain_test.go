@@ -76,6 +76,7 @@ var mayScan = map[string]string{
 	"SELECT name FROM sqlite_master":            "a test lists the tables",
 	"FROM company_deletions d WHERE d.begun_at": "companies that are being deleted",
 	"AND (next_at <= ? OR next_at > ? AND":      "the index holds only jobs that run: at most 20 of a company",
+	"AND (taken_at < ? OR taken_at > ? AND":     "the index holds only devices of jobs that are sent to: a few a replica",
 	"FROM companies c LEFT JOIN retentions r":   "all companies, every few minutes",
 
 	"FROM event_heads LIMIT 1":                        "the first row",

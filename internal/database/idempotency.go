@@ -17,11 +17,18 @@ import (
 type claimRow struct {
 	ref, fingerprint, answer string
 	attempt                  int
-	leasedUntil              int64
+	leased                   bool
 }
 
 func claimFields(c *claimRow) []any {
-	return []any{&c.ref, &c.fingerprint, &c.attempt, &c.leasedUntil, &c.answer}
+	return []any{&c.ref, &c.fingerprint, &c.attempt, &c.leased, &c.answer}
+}
+
+// leased is that a claim is held. A lease from a clock that was ahead has ended. Its parameters are leasedAt.
+const leased = `(leased_until > ? AND (leased_until <= ? OR NOT ` + notBehind + `))`
+
+func leasedAt(c operation.Claim) []any {
+	return []any{millis(c.Now), latest(c.Now.Add(c.Lease)), agedMost(c.Now)}
 }
 
 // Claim implements operation.Claims.
@@ -50,8 +57,8 @@ func (db *DB) FindClaim(ctx context.Context, c operation.Claim) (operation.Holdi
 // empty.
 func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holding, claimRow, error) {
 	h := operation.Holding{State: operation.Claimed, ID: c.ID}
-	seen, err := one(ctx, db.read(), into(claimFields), `SELECT ref, fingerprint, attempt, leased_until, answer FROM claims
-		WHERE id = ? AND expires_at > ?`, c.ID, millis(c.Now))
+	seen, err := one(ctx, db.read(), into(claimFields), `SELECT ref, fingerprint, attempt, `+leased+`, answer FROM claims
+		WHERE id = ? AND expires_at > ?`, append(leasedAt(c), c.ID, millis(c.Now))...)
 	switch {
 	case errors.Is(err, engine.ErrNoRow):
 		return h, claimRow{}, nil
@@ -67,7 +74,7 @@ func (db *DB) seeClaim(ctx context.Context, c operation.Claim) (operation.Holdin
 	case seen.answer != "":
 		h.State, h.Ref = operation.Answered, seen.ref
 		h.Answer, err = base64.StdEncoding.DecodeString(seen.answer)
-	case seen.leasedUntil > millis(c.Now):
+	case seen.leased:
 		h.State = operation.Running
 	}
 	return h, seen, err
@@ -93,8 +100,8 @@ func (db *DB) firstClaim(ctx context.Context, c operation.Claim) (operation.Hold
 func (db *DB) takeOver(ctx context.Context, c operation.Claim, seen claimRow) (operation.Holding, error) {
 	h := operation.Holding{State: operation.Claimed, ID: c.ID, Ref: seen.ref, Attempt: seen.attempt + 1}
 	n, err := db.execCount(ctx, `UPDATE claims SET attempt = ?, leased_until = ?
-		WHERE id = ? AND ref = ? AND attempt = ? AND answer = '' AND leased_until <= ?`,
-		h.Attempt, millis(c.Now.Add(c.Lease)), c.ID, seen.ref, seen.attempt, millis(c.Now))
+		WHERE id = ? AND ref = ? AND attempt = ? AND answer = '' AND NOT `+leased,
+		append([]any{h.Attempt, millis(c.Now.Add(c.Lease)), c.ID, seen.ref, seen.attempt}, leasedAt(c)...)...)
 	if err != nil {
 		return operation.Holding{}, err
 	}

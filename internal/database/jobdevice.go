@@ -67,16 +67,20 @@ func (db *DB) SettleDevice(ctx context.Context, d job.Taken, status, outcome str
 	})
 }
 
+// leftAlone is that a device was taken before a time, or while the clock was ahead.
+const leftAlone = `state = 'IN_PROGRESS' AND (taken_at < ? OR taken_at > ? AND ` + notBehind + `)`
+
 // LookAfter implements job.Queue.
 func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
-	left, err := holds(ctx, db.read(), `SELECT job_id FROM job_devices WHERE state = 'IN_PROGRESS' AND taken_at < ? LIMIT 1`,
-		millis(before))
+	now := db.now()
+	args := []any{millis(before), latest(now), agedMost(now)}
+	left, err := holds(ctx, db.read(), `SELECT job_id FROM job_devices WHERE `+leftAlone+` LIMIT 1`, args...)
 	if err != nil || !left {
 		return err
 	}
 	return db.exec(ctx, `UPDATE job_devices SET state = CASE WHEN EXISTS (SELECT 1 FROM commands m
 			WHERE m.idempotency_ref = 'job:' || job_devices.job_id || ':' || job_devices.asset_id AND m.idempotency_ref <> '')
-		OR `+changedByJob+` THEN 'SUCCESS' ELSE 'WAITING' END WHERE state = 'IN_PROGRESS' AND taken_at < ?`, millis(before))
+		OR `+changedByJob+` THEN 'SUCCESS' ELSE 'WAITING' END WHERE `+leftAlone, args...)
 }
 
 // hadItsTurn is the outcome of an asset of a job whose device is that of another, which was sent to.

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/approval"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // pause is a column that says since or until when something waits, at most so long from the present.
@@ -67,7 +68,8 @@ func (db *DB) endPauses(ctx context.Context) error {
 // endRights ends sessions, steps, codes and access tokens, and calls and changes to decide about, that began while the clock
 // was ahead. They would count for as much longer, or those that access.Holds refuses would count again when their time comes.
 // What began before and was used then is set right, and a time that a person signed stays. What lasts for days or longer stays:
-// a clock that is behind for a moment would end all of it.
+// a clock that is behind for a moment would end all of it. So do proposals, whose time it would have over when it is right again.
+// The answer to an Idempotency-Key from then is kept for its time from now on: a repetition must find it.
 func (db *DB) endRights(ctx context.Context) error {
 	now := db.now()
 	pending := latest(now.Add(account.PendingLife))
@@ -86,8 +88,10 @@ func (db *DB) endRights(ctx context.Context) error {
 		{`UPDATE authorizations SET decided_at = ? WHERE state = 'APPROVED' AND decided_at > ? AND created_at > ?`,
 			[]any{over, latest(now), latest(now.Add(-approval.WaitFor))}},
 		{`UPDATE proposals SET expires_at = expires_at - (created_at - ?), created_at = ?
-			WHERE status = 'PENDING' AND expiry_told = 0 AND approval = '' AND expires_at > ? AND created_at > ?`,
-			[]any{millis(now), millis(now), latest(now), latest(now)}},
+			WHERE status = 'PENDING' AND expiry_told = 0 AND approval = '' AND expires_at > ? AND created_at > ? AND ` +
+			notBehind, []any{millis(now), millis(now), latest(now), latest(now), agedMost(now)}},
+		{`UPDATE claims SET expires_at = ? WHERE expires_at > ? AND ` + notBehind, []any{millis(now.Add(operation.KeepAnswers)),
+			latest(now.Add(operation.KeepAnswers)), agedMost(now)}},
 	} {
 		if err := db.execRelaxed(ctx, s.text, s.args...); err != nil {
 			return err

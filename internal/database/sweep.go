@@ -95,8 +95,8 @@ func sweeps(now time.Time) []expiring {
 }
 
 // Sweep removes rows that have expired at a time, see AgedBy, and events that are older than their company keeps them. It also
-// sets the clock by that of the server again, ends pauses and rights from a clock that was ahead, and gives unused room of a
-// SQLite file back. Run it every few minutes; several replicas may run it at the same time.
+// sets the clock by that of the server again, ends pauses and rights from a clock that was ahead, has told again what that told to
+// expire, and gives unused room of a SQLite file back. Run it every few minutes; several replicas may run it at the same time.
 func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 	if err := db.engine.SetClock(ctx); err != nil {
 		return err
@@ -115,6 +115,9 @@ func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 	companies, err := db.Companies(ctx)
 	for _, c := range companies {
 		if err == nil {
+			err = db.tellAgain(ctx, c.ID)
+		}
+		if err == nil {
 			err = db.sweepEvents(ctx, c.ID, asOf.Add(-c.KeepEvents))
 		}
 	}
@@ -125,13 +128,13 @@ func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 }
 
 // sweepEvents removes the events of a company from before a time. One from a clock that was ahead counts as told
-// now: if it stayed when later ones go, a reader would miss those without a word. If the newest is from the future as well, it
-// may be this clock that is behind.
+// now: if it stayed when later ones go, a reader would miss those without a word. If the newest is from the future as well, or
+// the time of AgedBy is, it may be this clock that is behind.
 func (db *DB) sweepEvents(ctx context.Context, companyID string, before time.Time) error {
 	now := db.now()
 	if err := db.execRelaxed(ctx, `UPDATE events SET at = ? WHERE company_id = ? AND at > ?
-			AND (SELECT n.at FROM events n WHERE n.company_id = ? AND n.pos > 0 ORDER BY n.pos DESC LIMIT 1) <= ?`,
-		millis(now), companyID, latest(now), companyID, latest(now)); err != nil {
+			AND (SELECT n.at FROM events n WHERE n.company_id = ? AND n.pos > 0 ORDER BY n.pos DESC LIMIT 1) <= ? AND `+notBehind,
+		millis(now), companyID, latest(now), companyID, latest(now), agedMost(now)); err != nil {
 		return err
 	}
 	return db.sweep(ctx,

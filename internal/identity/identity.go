@@ -13,6 +13,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outbound"
@@ -197,14 +198,14 @@ type descriptions struct {
 
 type keptDescription struct {
 	description
-	until time.Time
+	since time.Time
 }
 
 func (s *descriptions) get(issuer string, now time.Time) (description, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, ok := s.kept[issuer]
-	return d.description, ok && now.Before(d.until)
+	return d.description, ok && access.Holds(d.since, keepDescription, now)
 }
 
 func (s *descriptions) put(issuer string, d description, now time.Time) {
@@ -216,7 +217,7 @@ func (s *descriptions) put(issuer string, d description, now time.Time) {
 			break
 		}
 	}
-	s.kept[issuer] = keptDescription{d, now.Add(keepDescription)}
+	s.kept[issuer] = keptDescription{d, now}
 }
 
 func (s *descriptions) drop(issuer string) {

@@ -189,7 +189,8 @@ type ceiling struct {
 	windows
 }
 
-// count counts n reads, 0 to look only, and returns fault.RateLimited if there is no room for one.
+// count counts n reads, 0 to look only, and returns fault.RateLimited if there is no room for one. A window that was opened
+// while the clock was ahead begins again.
 func (c *ceiling) count(key string, now time.Time, n int) error {
 	if c.limit <= 0 {
 		return nil
@@ -197,7 +198,7 @@ func (c *ceiling) count(key string, now time.Time, n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.byKey[key]
-	if !now.Before(w.closes) {
+	if !access.Holds(w.closes.Add(-time.Minute), time.Minute, now) {
 		w = window{closes: now.Add(time.Minute)}
 	}
 	if w.used >= c.limit {

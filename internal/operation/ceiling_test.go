@@ -77,6 +77,21 @@ func TestAssess_OpensNoWindow(t *testing.T) {
 	expect.Equal(t, "the next window", expect.Values{"look": {assess(), error(nil)}})
 }
 
+// A window that was opened while the clock was ahead refuses nothing once the clock is right: it begins again.
+func TestCount_AfterAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]fault.Code{30 * time.Second: fault.RateLimited, time.Hour: ""} {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		k := operation.NewKernel(operation.Config{Budgets: budgets(nil), ReadsPerMinute: 1, Now: func() time.Time { return now }})
+		first, second := k.Count(caller()), k.Count(caller())
+		now = now.Add(-ahead)
+		third, fourth := k.Count(caller()), k.Count(caller())
+		expect.Equal(t, "a clock that was ahead by "+ahead.String(), expect.Values{"first read": {first, error(nil)},
+			"second read": {fault.CodeOf(second), fault.RateLimited}, "first read after it": {fault.CodeOf(third), want},
+			"second read after it": {fault.CodeOf(fourth), fault.RateLimited}})
+	}
+}
+
 // usedUp makes a call of a caller whose budget is used up.
 func usedUp(k *operation.Kernel, o *operation.Operation, id int) {
 	p := caller()

@@ -47,8 +47,10 @@ type Once struct {
 	Sealer access.Sealer
 }
 
+// KeepAnswers is how long a claim and its answer are kept.
+const KeepAnswers = 24 * time.Hour
+
 const (
-	keepAnswers   = 24 * time.Hour
 	leaseLength   = 15 * time.Second // how long a crash keeps a claim
 	leaseRenewal  = 5 * time.Second
 	settleLimit   = 10 * time.Second // to store an outcome whose client may have gone
@@ -148,7 +150,7 @@ func (c Once) claim(o *Operation, p access.Principal, key string, args any) Clai
 			}
 			return bytes.Equal(theirs, fingerprint), nil
 		},
-		Now: c.Kernel.Now(), Lease: leaseLength, Keep: keepAnswers,
+		Now: c.Kernel.Now(), Lease: leaseLength, Keep: KeepAnswers,
 	}
 }
 

@@ -248,6 +248,43 @@ func TestDocument_OnlyJSONAndFailuresAreKept(t *testing.T) {
 	}
 }
 
+// What was fetched while the clock was ahead, or could not be used then, is fetched again once the clock is right. A
+// registration lasts on.
+func TestDocument_AfterAClockThatWasAhead(t *testing.T) {
+	w := newWorld(t, account.Admin)
+	var s *site
+	serve := func(path string) func(http.ResponseWriter, *http.Request) {
+		return func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Type", map[string]string{"/good": "application/json", "/bad": "text/html"}[path])
+			_, _ = out.Write([]byte(s.document(path, redirect)))
+		}
+	}
+	s = newSite(t, map[string]http.HandlerFunc{"/good": serve("/good"), "/bad": serve("/bad")})
+	w.oauth.Documents = oauth.FetcherThatTrusts(trustAll, s.roots())
+	asks := func(when string, fetches int64) {
+		t.Helper()
+		before := s.requests.Load()
+		for path, refused := range map[string]bool{"/good": false, "/bad": true} {
+			if got := w.asks(s.URL + path); got.Status == http.StatusBadRequest != refused {
+				t.Errorf("%s: %s: %d", when, path, got.Status)
+			}
+		}
+		if got := s.requests.Load() - before; got != fetches {
+			t.Errorf("%s: %d documents were fetched, want %d", when, got, fetches)
+		}
+	}
+	const jump = 300 * 24 * time.Hour
+	w.ahead.Add(int64(jump))
+	asks("while the clock is ahead", 2)
+	app := w.register()
+	w.ahead.Add(int64(-jump))
+	asks("when it is right", 2)
+	asks("at once again", 0)
+	if got := w.asks(app.ID); got.Status == http.StatusBadRequest {
+		t.Errorf("the registered client: %d", got.Status)
+	}
+}
+
 func TestRefresh_ScopeIsHonored(t *testing.T) {
 	w := newWorld(t, account.Admin)
 	app := w.register()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/outbound"
 	"github.com/musterhq/muster/internal/validate"
@@ -121,7 +122,7 @@ func (f *DocumentFetcher) fetch(ctx context.Context, id string, now time.Time) (
 	f.mu.Lock()
 	until := f.failed[id]
 	f.mu.Unlock()
-	if now.Before(until) {
+	if access.Holds(until.Add(-documentCacheMin), documentCacheMin, now) {
 		return oauth.Client{}, 0, fmt.Errorf("%w: it could not be used a moment ago", errDocument)
 	}
 	client, keep, err := f.download(ctx, id)
