@@ -124,6 +124,54 @@ func TestConnection_StaysAfterItsEnd(t *testing.T) {
 	})
 }
 
+// A connection that was frozen stays frozen when its user connects the same client again, however it ended and however long
+// ago, until it is thawed. Another client's connection is another one.
+func TestConsent_AfterAFrozenConnection(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		tokens, connection := redeem(t, db, e, code)
+		frozen := func(what string, want bool) {
+			t.Helper()
+			if _, p, err := db.ConnectionByToken(t.Context(), tokens.Access); err != nil || p.Frozen != want {
+				t.Errorf("%s: frozen %v, want %v; %v", what, p.Frozen, want, err)
+			}
+		}
+		connect := func() {
+			t.Helper()
+			e.clock.Advance(time.Second)
+			tokens, connection = redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		}
+		frozen("the first", false)
+		change(t, db, connection, func(o *oauth.Connection) { o.Frozen = true })
+		connect()
+		frozen("with another grant", true)
+		change(t, db, connection, func(o *oauth.Connection) { o.RevokedAt = e.clock.Now() })
+		connect()
+		frozen("after a person revoked it", true)
+		if err := db.RevokeToken(t.Context(), tokens.Refresh, code.ClientID); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(91 * 24 * time.Hour)
+		if err := db.Sweep(t.Context(), e.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := db.Connections(t.Context(), code.CompanyID); err != nil || len(all) != 1 || all[0].ID != connection.ID {
+			t.Errorf("kept %+v, %v, want the last one", all, err)
+		}
+		connect()
+		frozen("91 days after the application revoked it", true)
+		change(t, db, connection, func(o *oauth.Connection) { o.Frozen = false })
+		change(t, db, connection, func(o *oauth.Connection) { o.RevokedAt = e.clock.Now() })
+		connect()
+		frozen("after it was thawed", false)
+		change(t, db, connection, func(o *oauth.Connection) { o.Frozen = true })
+		code.ClientID = "mc_2"
+		connect()
+		frozen("another client's", false)
+	})
+}
+
 func TestConsent_EachHasItsOwnScopes(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		db := e.open(t)
