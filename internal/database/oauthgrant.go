@@ -88,6 +88,7 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 	if o.Grants == 1 {
 		action = activity.ConnectionRevoked
 		t.do(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ?`, millis(db.now()), o.ID)
+		t.changed(o.CompanyID, attentionHint, "") // what waits for a person because of the connection does no more
 	}
 	t.check(sumGrants(ctx, t, o.ID))
 	return db.recordGrant(ctx, t, action, o, activity.Change{Field: "reason", After: reason})

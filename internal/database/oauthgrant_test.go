@@ -2,7 +2,10 @@ package database_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // allowed is what an access token may do; false if it is refused.
@@ -169,6 +173,45 @@ func TestConsent_AfterAFrozenConnection(t *testing.T) {
 		code.ClientID = "mc_2"
 		connect()
 		frozen("another client's", false)
+	})
+}
+
+// Pages that are open are told that a connection ended, because what it asked for waits for no person any more.
+func TestConnection_ItsEndIsTold(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		for what, ends := range map[string]func(oauth.AuthorizationCode, oauth.Tokens) error{
+			"the application revokes": func(code oauth.AuthorizationCode, tokens oauth.Tokens) error {
+				return db.RevokeToken(t.Context(), tokens.Refresh, code.ClientID)
+			},
+			"a code was used twice": func(code oauth.AuthorizationCode, _ oauth.Tokens) error {
+				next, _ := pair(e)
+				if _, err := db.RedeemCode(t.Context(), code.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+					return fmt.Errorf("the second use: %w", err)
+				}
+				return nil
+			},
+			"its user is deleted": func(code oauth.AuthorizationCode, _ oauth.Tokens) error {
+				_, err := db.DeleteUser(t.Context(), code.CompanyID, code.UserID)
+				return err
+			},
+		} {
+			code := consent(t, db, e, access.DevicesRead)
+			tokens, _ := redeem(t, db, e, code)
+			var told atomic.Bool
+			stop := db.Listen(resource.Changes, func(ids []string) {
+				if slices.Contains(ids, resource.Change(code.CompanyID, "attention", "")) {
+					told.Store(true)
+				}
+			})
+			if err := ends(code, tokens); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			stop()
+			if !told.Load() {
+				t.Errorf("%s: pages that are open are not told", what)
+			}
+		}
 	})
 }
 
