@@ -371,3 +371,25 @@ func TestCredentials_DatabaseIsAway(t *testing.T) {
 		}
 	}
 }
+
+// What a tool list lacks because of a failure of our own is for the log alone.
+func TestToolList_OwnFailureIsLogged(t *testing.T) {
+	t.Parallel()
+	for what, fail := range map[string]func() error{"an error": func() error { return errSecret }} {
+		f := &failing{}
+		assistant, log, noted := serveFailing(t, f, f)
+		if names := assistant.Names(); len(names) != 2 {
+			t.Fatalf("tools %v", names)
+		}
+		<-noted
+		f.fail = fail
+		got := assistant.Request("tools/list", nil)
+		if got.Error == nil || got.Error.Code != -32603 || got.Error.Message != "an unexpected error occurred; try again" {
+			t.Errorf("%s: %d %s", what, got.Status, got.Body)
+		}
+		text := string(log.Text())
+		if status := <-noted; status < 500 || !strings.Contains(text, "level=ERROR") || !strings.Contains(text, errSecret.Error()) {
+			t.Errorf("%s: noted as %d, the log has %q", what, status, text)
+		}
+	}
+}
