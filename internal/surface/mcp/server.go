@@ -102,11 +102,13 @@ func principalOf(extra *sdk.RequestExtra) caller {
 }
 
 // receive hides tools that the caller can never use, and reports with the others
-// what depends on the caller's company.
+// what depends on the caller's company. A panic of the package or the SDK becomes an
+// error: on the SDK's goroutines it would end the process.
 func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+	return func(ctx context.Context, method string, request sdk.Request) (result sdk.Result, err error) {
 		found := principalOf(request.GetExtra())
-		result, err := next(ctx, method, request)
+		defer fault.Rescue(func(panicked error) { result, err = nil, c.unexpected(ctx, found, fault.Internal, panicked) })
+		result, err = next(ctx, method, request)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
 			c.hide(list, found)
 			if err := cmp.Or(c.askReasons(list, found.principal), c.tellInactivity(ctx, list, found.principal.CompanyID)); err != nil {

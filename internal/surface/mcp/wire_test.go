@@ -354,6 +354,14 @@ func serveFailing(t *testing.T, f *failing, keys apikey.KeyReader) (assistant se
 	return servertest.WithKey(t, server.URL, text), log, noted
 }
 
+// fails returns the error that stores fail with, and panics that one is.
+func fails() map[string]func() error {
+	return map[string]func() error{
+		"an error": func() error { return errSecret },
+		"a panic":  func() error { panic(errSecret) },
+	}
+}
+
 // A caller who cannot be looked up is told what REST says: nothing was done.
 func TestCredentials_DatabaseIsAway(t *testing.T) {
 	t.Parallel()
@@ -375,7 +383,7 @@ func TestCredentials_DatabaseIsAway(t *testing.T) {
 // What a tool list lacks because of a failure of our own is for the log alone.
 func TestToolList_OwnFailureIsLogged(t *testing.T) {
 	t.Parallel()
-	for what, fail := range map[string]func() error{"an error": func() error { return errSecret }} {
+	for what, fail := range fails() {
 		f := &failing{}
 		assistant, log, noted := serveFailing(t, f, f)
 		if names := assistant.Names(); len(names) != 2 {
@@ -390,6 +398,27 @@ func TestToolList_OwnFailureIsLogged(t *testing.T) {
 		text := string(log.Text())
 		if status := <-noted; status < 500 || !strings.Contains(text, "level=ERROR") || !strings.Contains(text, errSecret.Error()) {
 			t.Errorf("%s: noted as %d, the log has %q", what, status, text)
+		}
+	}
+}
+
+// Tools run on goroutines of the SDK: a panic there would end the process.
+func TestTools_OwnFailureIsTheirError(t *testing.T) {
+	t.Parallel()
+	for what, fail := range fails() {
+		for tool, id := range map[string]string{"lock_device": "a1", "get_asset": "broken"} {
+			f := &failing{fail: fail}
+			assistant, log, noted := serveFailing(t, f, f)
+			got := assistant.Call(tool, `{"assetId":"`+id+`"}`)
+			if e := got.Failed(t); e.Code != "internal_error" || e.Status != 500 || e.Retryable ||
+				!strings.Contains(e.Message, got.Header.Get("X-Request-Id")) || strings.Contains(string(got.Body), "secret") {
+				t.Errorf("%s in %s: %d %s", what, tool, got.Status, got.Body)
+			}
+			if status := <-noted; status != 500 || !strings.Contains(string(log.Text()), errSecret.Error()) {
+				t.Errorf("%s in %s: noted as %d, the log has %q", what, tool, status, log.Text())
+			}
+			f.fail = nil
+			assistant.Call(tool, `{"assetId":"a1"}`).OK(t, nil)
 		}
 	}
 }
