@@ -175,7 +175,7 @@ type Event struct {
 	Outcome Outcome // empty: OK
 	// Reference is the id of the command or the proposal.
 	Reference string
-	Changes   []Change
+	Changes   []Change // the store names the first hundred, and says in one of the field "more" how many more there were
 	// Actor is who did it; zero: who the context says, else the service.
 	Actor access.Actor
 	// Note is why; zero: what the context says.

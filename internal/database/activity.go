@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -25,6 +26,9 @@ const (
 	maxActivityName   = 200
 	maxActivityChange = 1000
 )
+
+// maxActivityChanges is how many changes an entry names. Of an asset's custom data, one call can change thousands.
+const maxActivityChanges = 100
 
 // RecordActivity implements activity.Recorder.
 func (db *DB) RecordActivity(ctx context.Context, companyID string, e activity.Event) error {
@@ -56,16 +60,11 @@ func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []a
 	o := access.OriginOf(ctx)
 	a := cmp.Or(e.Actor, o.Actor, access.ServiceActor())
 	e.Outcome, e.Note = cmp.Or(e.Outcome, activity.OK), cmp.Or(e.Note, o.Note)
-	changes := make([]activity.Change, len(e.Changes))
-	for i, change := range e.Changes {
-		changes[i] = activity.Change{Field: change.Field, Before: validate.Clean(change.Before, maxActivityChange),
-			After: validate.Clean(change.After, maxActivityChange)}
-	}
 	now := db.now()
 	made := activity.Entry{ID: resource.NewIDAt(now), CompanyID: companyID, At: instant(millis(now)), Action: e.Action, Outcome: e.Outcome,
 		Actor:     access.Actor{Kind: a.Kind, ID: a.ID, UserID: a.UserID, Name: validate.Clean(a.Name, maxActivityName), Prefix: a.Prefix},
 		Target:    activity.Target{Kind: e.Target.Kind, ID: e.Target.ID, Name: validate.Clean(e.Target.Name, maxActivityName)},
-		Reference: e.Reference, Changes: changes, RequestID: o.RequestID, Address: o.Address, Client: o.Client, Note: e.Note}
+		Reference: e.Reference, Changes: cleanChanges(e.Changes), RequestID: o.RequestID, Address: o.Address, Client: o.Client, Note: e.Note}
 	if db.prover != nil {
 		made.Proof = db.prover.Prove(made.Statement())
 	}
@@ -73,6 +72,21 @@ func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []a
 	return []any{companyID, millis(now), made.ID, string(who.Kind), who.ID, who.UserID, who.Name, who.Prefix, made.Action.Area(),
 		string(made.Action), string(t.Kind), t.ID, t.Name, string(made.Outcome), made.Reference, activity.EncodeChanges(made.Changes),
 		made.RequestID, made.Address, made.Client, made.Note.Reason, made.Note.Ticket, made.Proof}
+}
+
+// cleanChanges returns changes as an entry has them: with clean texts, and in place of those above maxActivityChanges one
+// that says how many they are. A field may be a key of custom data, which callers choose.
+func cleanChanges(all []activity.Change) []activity.Change {
+	named := all[:min(len(all), maxActivityChanges)]
+	changes := make([]activity.Change, len(named), len(named)+1)
+	for i, change := range named {
+		changes[i] = activity.Change{Field: validate.Clean(change.Field, maxActivityName),
+			Before: validate.Clean(change.Before, maxActivityChange), After: validate.Clean(change.After, maxActivityChange)}
+	}
+	if more := len(all) - len(named); more > 0 {
+		changes = append(changes, activity.Change{Field: "more", After: strconv.Itoa(more)})
+	}
+	return changes
 }
 
 // readActivity are the columns of activityFields.

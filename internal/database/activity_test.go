@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/apikey"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/fault"
@@ -137,6 +138,40 @@ func TestActivity_ChangesAreRecorded(t *testing.T) {
 		if i := slices.IndexFunc(switches, func(s company.Switch) bool { return s.Gate == access.PolicyChanges }); i < 0 ||
 			switches[i].By.Name != "Grace" || !switches[i].Enabled {
 			f.Errorf("the switches are %+v", switches)
+		}
+	})
+}
+
+// noVerbs knows no command.
+func noVerbs(string) (past, base, noun string) { return "", "", "" }
+
+// An entry names its first changes, says how many more there were, and has no text as callers wrote it.
+func TestActivity_ChangesAreBounded(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		a := f.enroll("d1", f.newPolicy("Office").ID)
+		named := func(n int) []activity.Change {
+			f.Helper()
+			custom := map[string]*string{"\x1b[2J\u202e  0": new("x\a")}
+			for i := range n - 1 {
+				custom[fmt.Sprintf("%04d", i)] = new(fmt.Sprint(n))
+			}
+			f.clock.Advance(time.Millisecond)
+			_, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, asset.Edit{CustomData: custom})
+			f.ok(err)
+			entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, AssetID: a.ID, Action: activity.AssetChanged},
+				activity.Cursor{}, 1)
+			f.ok(err)
+			equal(f, "the sentence", strings.Contains(entries[0].Tell(noVerbs).String(), "changed what is noted of"), true)
+			return entries[0].Changes
+		}
+		changes := named(100)
+		equal(f, "changes", len(changes), 100)
+		equal(f, "the first", changes[0], activity.Change{Field: "[2J 0", After: "x"})
+		changes = named(1000) // the first of which is as it was
+		equal(f, "changes", len(changes), 101)
+		equal(f, "the last", changes[100], activity.Change{Field: "more", After: "899"})
+		if v, err := f.keeper().Verify(f.Context(), f.company.ID); err != nil || !v.Sound() {
+			f.Errorf("the chain: %+v, %v", v, err)
 		}
 	})
 }

@@ -26,15 +26,18 @@ func findConnection(ctx context.Context, t *tx, id string) (oauth.Connection, er
 }
 
 // addGrant adds a grant with a code's scopes to the user's connection with the client. It makes the connection if there is
-// none, and ends the grant that was unused for longest if the connection has oauth.MaxGrants already. It returns the
-// connection with the id and the scopes of the new grant.
+// none, frozen if the last one of the user with the client was frozen when it ended, and ends the grant that was unused for
+// longest if the connection has oauth.MaxGrants already. It returns the connection with the id and the scopes of the new
+// grant.
 func (db *DB) addGrant(ctx context.Context, t *tx, code oauth.AuthorizationCode) (oauth.Connection, error) {
 	now := millis(db.now())
 	t.do(ctx, `INSERT INTO oauth_connections (id, company_id, user_id, client_id, client_name, scopes, frozen,
 			created_at, last_used_at, revoked_at)
-		VALUES (?, ?, ?, ?, ?, ?, FALSE, ?, 0, 0)
+		VALUES (?, ?, ?, ?, ?, ?, COALESCE((SELECT p.frozen FROM oauth_connections p WHERE p.user_id = ? AND p.client_id = ?
+			ORDER BY p.created_at DESC, p.id DESC LIMIT 1), FALSE), ?, 0, 0)
 		ON CONFLICT (user_id, client_id) WHERE revoked_at = 0 DO UPDATE SET client_name = excluded.client_name`,
-		resource.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes), now)
+		resource.NewID(), code.CompanyID, code.UserID, code.ClientID, code.ClientName, int64(code.Scopes),
+		code.UserID, code.ClientID, now)
 	o, err := lockConnection(ctx, t, connectionOfClient, code.UserID, code.ClientID)
 	t.check(err)
 	grantID := resource.NewID()
@@ -85,6 +88,7 @@ func (db *DB) endGrant(ctx context.Context, t *tx, o oauth.Connection, grantID, 
 	if o.Grants == 1 {
 		action = activity.ConnectionRevoked
 		t.do(ctx, `UPDATE oauth_connections SET revoked_at = ? WHERE id = ?`, millis(db.now()), o.ID)
+		t.changed(o.CompanyID, attentionHint, "") // what waits for a person because of the connection does no more
 	}
 	t.check(sumGrants(ctx, t, o.ID))
 	return db.recordGrant(ctx, t, action, o, activity.Change{Field: "reason", After: reason})

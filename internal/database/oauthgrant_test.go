@@ -2,7 +2,10 @@ package database_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/resource"
 )
 
 // allowed is what an access token may do; false if it is refused.
@@ -121,6 +125,93 @@ func TestConnection_StaysAfterItsEnd(t *testing.T) {
 		kept(time.Minute, 1)
 		kept(89*24*time.Hour, 1)
 		kept(2*24*time.Hour, 0)
+	})
+}
+
+// A connection that was frozen stays frozen when its user connects the same client again, however it ended and however long
+// ago, until it is thawed. Another client's connection is another one.
+func TestConsent_AfterAFrozenConnection(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		code := consent(t, db, e, access.DevicesRead)
+		tokens, connection := redeem(t, db, e, code)
+		frozen := func(what string, want bool) {
+			t.Helper()
+			if _, p, err := db.ConnectionByToken(t.Context(), tokens.Access); err != nil || p.Frozen != want {
+				t.Errorf("%s: frozen %v, want %v; %v", what, p.Frozen, want, err)
+			}
+		}
+		connect := func() {
+			t.Helper()
+			e.clock.Advance(time.Second)
+			tokens, connection = redeem(t, db, e, again(t, db, e, code, access.DevicesRead))
+		}
+		frozen("the first", false)
+		change(t, db, connection, func(o *oauth.Connection) { o.Frozen = true })
+		connect()
+		frozen("with another grant", true)
+		change(t, db, connection, func(o *oauth.Connection) { o.RevokedAt = e.clock.Now() })
+		connect()
+		frozen("after a person revoked it", true)
+		if err := db.RevokeToken(t.Context(), tokens.Refresh, code.ClientID); err != nil {
+			t.Fatal(err)
+		}
+		e.clock.Advance(91 * 24 * time.Hour)
+		if err := db.Sweep(t.Context(), e.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := db.Connections(t.Context(), code.CompanyID); err != nil || len(all) != 1 || all[0].ID != connection.ID {
+			t.Errorf("kept %+v, %v, want the last one", all, err)
+		}
+		connect()
+		frozen("91 days after the application revoked it", true)
+		change(t, db, connection, func(o *oauth.Connection) { o.Frozen = false })
+		change(t, db, connection, func(o *oauth.Connection) { o.RevokedAt = e.clock.Now() })
+		connect()
+		frozen("after it was thawed", false)
+		change(t, db, connection, func(o *oauth.Connection) { o.Frozen = true })
+		code.ClientID = "mc_2"
+		connect()
+		frozen("another client's", false)
+	})
+}
+
+// Pages that are open are told that a connection ended, because what it asked for waits for no person any more.
+func TestConnection_ItsEndIsTold(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		db := e.open(t)
+		for what, ends := range map[string]func(oauth.AuthorizationCode, oauth.Tokens) error{
+			"the application revokes": func(code oauth.AuthorizationCode, tokens oauth.Tokens) error {
+				return db.RevokeToken(t.Context(), tokens.Refresh, code.ClientID)
+			},
+			"a code was used twice": func(code oauth.AuthorizationCode, _ oauth.Tokens) error {
+				next, _ := pair(e)
+				if _, err := db.RedeemCode(t.Context(), code.Hash, agree, next); fault.CodeOf(err) != fault.Refused {
+					return fmt.Errorf("the second use: %w", err)
+				}
+				return nil
+			},
+			"its user is deleted": func(code oauth.AuthorizationCode, _ oauth.Tokens) error {
+				_, err := db.DeleteUser(t.Context(), code.CompanyID, code.UserID)
+				return err
+			},
+		} {
+			code := consent(t, db, e, access.DevicesRead)
+			tokens, _ := redeem(t, db, e, code)
+			var told atomic.Bool
+			stop := db.Listen(resource.Changes, func(ids []string) {
+				if slices.Contains(ids, resource.Change(code.CompanyID, "attention", "")) {
+					told.Store(true)
+				}
+			})
+			if err := ends(code, tokens); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			stop()
+			if !told.Load() {
+				t.Errorf("%s: pages that are open are not told", what)
+			}
+		}
 	})
 }
 

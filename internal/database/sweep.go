@@ -25,7 +25,8 @@ const (
 	// codeLife is how long an OAuth code is kept after it expired, so that a replay is told apart from an unknown code.
 	codeLife = 24 * time.Hour
 	// connectionLife is how long a connection without grants stays in the portal's lists after it was made, last used and
-	// revoked, and how long the registration of a client is kept that has no connection.
+	// revoked, and how long the registration of a client is kept that has no connection. The last connection of a user with a
+	// client stays while it is frozen, so that the next one is frozen as well.
 	connectionLife = 90 * 24 * time.Hour
 	// sweepRows bounds the rows that one statement removes.
 	sweepRows = 1000
@@ -72,7 +73,9 @@ func sweeps(now time.Time) []expiring {
 			` ORDER BY g.created_at LIMIT ?)`, now},
 		{`DELETE FROM oauth_connections WHERE id IN (SELECT o.id FROM (SELECT CAST(? AS BIGINT) AS time) b, oauth_connections o
 			WHERE o.created_at < b.time AND o.last_used_at < b.time AND o.revoked_at < b.time
-			AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.connection_id = o.id) ORDER BY o.created_at LIMIT ?)`,
+			AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.connection_id = o.id)
+			AND (NOT o.frozen OR EXISTS (SELECT 1 FROM oauth_connections n WHERE n.user_id = o.user_id
+				AND n.client_id = o.client_id AND n.created_at > o.created_at)) ORDER BY o.created_at LIMIT ?)`,
 			now.Add(-connectionLife)},
 		{
 			`DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE expires_at <> 0 AND expires_at < ? ORDER BY expires_at LIMIT ?)`, now},

@@ -100,6 +100,7 @@ func (db *DB) DeleteUser(ctx context.Context, companyID, id string) (account.Use
 		u, err := holdUser(ctx, t, companyID, id)
 		t.check(err)
 		t.raises(companyID)
+		t.changed(companyID, attentionHint, "") // what waits for a person because of the user's connections does no more
 		for _, statement := range ofUser() {
 			t.do(ctx, statement, id)
 		}

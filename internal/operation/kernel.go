@@ -258,13 +258,15 @@ func (o *Operation) permits(p access.Principal) error {
 	return p.Settings.Stop.Refuses(p.Kind)
 }
 
+// NotSentDetail is what a caller is told after a failure of our own before anything was done.
+const NotSentDetail = "the service failed before anything was sent: it is safe to retry"
+
 // NotSent is the fault for a failure of our own before an operation began:
 // fault.Unavailable where the operation knows it, so that the caller learns
 // that nothing was delivered (contract 7.1, 503), else fault.Internal.
 func NotSent(o *Operation, cause error) error {
 	if slices.Contains(o.Faults, fault.Unavailable) {
-		return &fault.Error{Code: fault.Unavailable, Retryable: true, Err: cause,
-			Detail: "the service failed before anything was sent: it is safe to retry"}
+		return &fault.Error{Code: fault.Unavailable, Retryable: true, Err: cause, Detail: NotSentDetail}
 	}
 	return cause
 }

@@ -143,6 +143,7 @@ func DefineList(r *operation.Registry, s Lister) {
 		Description: "Lists the company's policies, one page at a time, by name unless sorted otherwise, " +
 			"with their type, version and number of devices. Use an entry's pathName as policyId in other operations.",
 		Needs: access.PoliciesRead, Dialect: operation.Reads, Effect: operation.Reading,
+		Faults: []fault.Code{fault.Unavailable},
 	}, func(ctx context.Context, call operation.Call, args ListArgs) (operation.Page[Summary], error) {
 		field, descending := operation.SortOrder(args.Sort)
 		policies, total, err := s.Policies(ctx, Query{

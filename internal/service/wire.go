@@ -329,7 +329,7 @@ func (w *wiring) pages() error {
 	oauth.Consent{Server: server, Sessions: w.signIn.Sessions, Companies: w.db}.Mount(pages)
 	w.signIn.Mount(pages)
 	(&credentials.Exchange{Keys: apikey.Keys{Store: w.db, Now: w.db.Now}, Callers: w.callers, Steps: w.db, Sessions: w.db,
-		ClientAddress: w.address.of, Now: w.db.Now, Log: w.options.Logger}).Mount(pages)
+		Throttle: w.db, ClientAddress: w.address.of, Now: w.db.Now, Log: w.options.Logger}).Mount(pages)
 	sections := w.portal()
 	w.routes = sections.Routes()
 	sections.Mount(pages)

@@ -3,11 +3,30 @@ package contract_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/servertest"
 )
+
+// A connection whose sign-ins have all run out is not shown as connected.
+func TestConnections_WithoutSignInsAreSignedOut(t *testing.T) {
+	t.Parallel()
+	env := servertest.New(t)
+	replica := env.Start()
+	acme := env.Company("acme", servertest.Everything())
+	admin := env.Browser(acme, account.Admin)
+	admin.Connect(replica.PublicURL(), "mcp:devices:read")
+	if err := env.DB().Sweep(t.Context(), env.Now().Add(31*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	page := replica.PortalClient(t, admin.User).Get("/access").Want(t, 200)
+	if !strings.Contains(page.Body, ">Signed out<") || !strings.Contains(page.Body, "0 sign-ins") ||
+		strings.Contains(page.Body, ">Connected<") {
+		t.Errorf("the list shows %s", page.Body)
+	}
+}
 
 // Connections are raised no further than their user and the person who raises them,
 // lowered, frozen and revoked, from the next call on; others' are not found.
@@ -52,8 +71,8 @@ func TestConnections_StayWithinTheirUsersRights(t *testing.T) {
 	}
 	admin.Post(path+"/freeze", "frozen", "false").Want(t, 200)
 	client.Call("count_assets", nil).OK(t, nil)
-	if page := admin.Get("/access").Want(t, 200); !strings.Contains(page.Body, "1 sign-in") {
-		t.Error("the list does not tell how many grants the connection has")
+	if page := admin.Get("/access").Want(t, 200); !strings.Contains(page.Body, "1 sign-in") || !strings.Contains(page.Body, ">Connected<") {
+		t.Error("the list does not tell that the connection is live, or how many grants it has")
 	}
 	admin.Post(path+"/revoke").Want(t, 200)
 	if answer := client.Call("count_assets", nil); answer.Status != 401 {

@@ -5,8 +5,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/surface/rest"
@@ -24,6 +26,16 @@ func whole(t *testing.T) *operation.Registry {
 func TestContract_EveryRefusal(t *testing.T) {
 	t.Parallel()
 	resttest.Refusals(t, whole(t))
+}
+
+// Contract 7.5: a read is answered 503 while the database is away.
+func TestContract_ReadsSayThatTheyCanBeUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, o := range whole(t).All() {
+		if o.Effect == operation.Reading && o.Dialect == operation.Reads && !slices.Contains(o.Faults, fault.Unavailable) {
+			t.Errorf("%s does not declare %s", o.Name, fault.Unavailable)
+		}
+	}
 }
 
 // The description of the whole interface is committed, so that a change of the

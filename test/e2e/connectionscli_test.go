@@ -122,7 +122,15 @@ func TestConnections_CommandLine(t *testing.T) {
 			t.Errorf("after the revocation: %d", got.Status)
 		}
 	}
+	// The tokens of the other one run out.
+	if err := env.DB().Sweep(t.Context(), env.Now().Add(31*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	list()
+	if i := slices.IndexFunc(listed, func(c listing) bool { return c.ID != id }); i < 0 || listed[i].State != "signed out" ||
+		listed[i].Grants != 0 || listed[i].RevokedAt != nil {
+		t.Errorf("the one whose sign-ins have run out: %+v", listed)
+	}
 	if i := slices.IndexFunc(listed, func(c listing) bool { return c.ID == id }); len(listed) != 2 || i < 0 {
 		t.Fatalf("listed %+v", listed)
 	} else if ended := listed[i]; ended.State != "revoked" || ended.Grants != 0 || ended.RevokedAt == nil {

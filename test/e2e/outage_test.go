@@ -16,21 +16,25 @@ func TestReads_DatabaseIsAway(t *testing.T) {
 	tenant, replica := env.NewTenant("acme"), env.Start()
 	device := tenant.Devices(replica, servertest.FullyManaged(), 1)[0]
 	client, raw := tenant.Client(replica, access.All), rawDatabase(t, env)
-	paths := []string{"/assets", "/assets/" + device.AssetID, "/assets/" + device.AssetID + "/commands"}
-	for _, path := range paths {
-		client.Get(path).Want(t, 200)
-	}
-	// Without this table the database does not answer about assets.
-	alter(t, raw, `ALTER TABLE assets RENAME TO assets_away`)
-	for _, path := range paths {
-		got := client.Get(path).Want(t, 503)
-		if m := got.Members(t); m["code"] != "unavailable" || m["retryable"] != true {
-			t.Errorf("%s: %s", path, got.Body)
+	for table, paths := range map[string][]string{
+		"assets":   {"/assets", "/assets/" + device.AssetID, "/assets/" + device.AssetID + "/commands"},
+		"policies": {"/policies"},
+	} {
+		for _, path := range paths {
+			client.Get(path).Want(t, 200)
 		}
-	}
-	alter(t, raw, `ALTER TABLE assets_away RENAME TO assets`)
-	for _, path := range paths {
-		client.Get(path).Want(t, 200)
+		// Without this table the database does not answer about them.
+		alter(t, raw, `ALTER TABLE `+table+` RENAME TO table_away`)
+		for _, path := range paths {
+			got := client.Get(path).Want(t, 503)
+			if m := got.Members(t); m["code"] != "unavailable" || m["retryable"] != true {
+				t.Errorf("%s: %s", path, got.Body)
+			}
+		}
+		alter(t, raw, `ALTER TABLE table_away RENAME TO `+table)
+		for _, path := range paths {
+			client.Get(path).Want(t, 200)
+		}
 	}
 }
 

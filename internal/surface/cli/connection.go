@@ -54,6 +54,8 @@ func connectionState(o oauth.Connection) string {
 		return "revoked"
 	case o.Frozen:
 		return "frozen"
+	case o.Grants == 0: // its tokens have all run out
+		return "signed out"
 	}
 	return "live"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/operation"
 )
 
 // caller is who a request comes from.
@@ -68,7 +69,7 @@ func (c Config) credentials(next http.Handler) http.Handler {
 			return
 		default:
 			c.Log.ErrorContext(r.Context(), "cannot authenticate", "error", err)
-			reply(w, http.StatusInternalServerError, "Internal Server Error", "an unexpected error occurred; try again")
+			reply(w, http.StatusServiceUnavailable, "Service Unavailable", operation.NotSentDetail)
 			return
 		}
 		found.record, found.since = recordOf(r.Context()), c.Now()

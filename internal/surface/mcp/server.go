@@ -8,6 +8,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,11 +18,13 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
+	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/oauth"
 	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/phrase"
@@ -99,20 +102,34 @@ func principalOf(extra *sdk.RequestExtra) caller {
 }
 
 // receive hides tools that the caller can never use, and reports with the others
-// what depends on the caller's company.
+// what depends on the caller's company. A panic of the package or the SDK becomes an
+// error: on the SDK's goroutines it would end the process.
 func (c Config) receive(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-		result, err := next(ctx, method, request)
+	return func(ctx context.Context, method string, request sdk.Request) (result sdk.Result, err error) {
+		found := principalOf(request.GetExtra())
+		defer fault.Rescue(func(panicked error) { result, err = nil, c.unexpected(ctx, found, fault.Internal, panicked) })
+		result, err = next(ctx, method, request)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
-			found := principalOf(request.GetExtra())
 			c.hide(list, found)
-			if err = c.askReasons(list, found.principal); err != nil {
-				return result, err
+			if err := cmp.Or(c.askReasons(list, found.principal), c.tellInactivity(ctx, list, found.principal.CompanyID)); err != nil {
+				return nil, c.unexpected(ctx, found, fault.Unavailable, err)
 			}
-			err = c.tellInactivity(ctx, list, found.principal.CompanyID)
 		}
 		return result, err
 	}
+}
+
+// unexpected is what a caller is told of an error of ours that no tool has. It is logged,
+// and the request is noted as failed with the code.
+func (c Config) unexpected(ctx context.Context, found caller, code fault.Code, err error) error {
+	found.record.fail(code)
+	level := slog.LevelError
+	if ctx.Err() != nil {
+		level = slog.LevelInfo // the caller has gone: that is why it failed
+	}
+	c.Log.LogAttrs(ctx, level, "MCP request failed", slog.String("request_id", found.record.id),
+		slog.String("caller", found.principal.BudgetKey()), slog.Any("error", err))
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "an unexpected error occurred; try again"}
 }
 
 // hide drops the tools that the caller could never use: not even with more

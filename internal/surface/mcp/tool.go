@@ -54,10 +54,17 @@ func isPictured(o *operation.Operation) bool {
 	return o.Result() == reflect.TypeFor[provisioning.Result]()
 }
 
-// call runs an operation through the kernel for the caller of the tool.
+// call runs an operation through the kernel for the caller of the tool. A panic outside its
+// handler, and a result that cannot be written, become the tool's internal error.
 func (c Config) call(o *operation.Operation) sdk.ToolHandler {
-	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	return func(ctx context.Context, request *sdk.CallToolRequest) (result *sdk.CallToolResult, err error) {
 		found := principalOf(request.Extra)
+		broke := func(err error) (*sdk.CallToolResult, error) {
+			found.record.fail(fault.Internal)
+			return c.failed(found, o, operation.Outcome{
+				Fault: c.Once.Kernel.Explain(ctx, o, found.principal, operation.Meta{RequestID: found.record.id}, err)})
+		}
+		defer fault.Rescue(func(panicked error) { result, err = broke(panicked) })
 		key, meta, arguments := readCall(o, found.principal, request.Params)
 		meta.RequestID, meta.Since, meta.Again = found.record.id, found.since, found.again
 		outcome := c.Once.Run(ctx, o, found.principal, meta, arguments, key)
@@ -69,10 +76,13 @@ func (c Config) call(o *operation.Operation) sdk.ToolHandler {
 			return c.failed(found, o, outcome)
 		}
 		answer, err := succeeded(o, outcome.Result)
-		if err == nil && outcome.Replayed {
+		if err != nil {
+			return broke(err)
+		}
+		if outcome.Replayed {
 			answer.Meta = sdk.Meta{metaReplayed: true}
 		}
-		return answer, err
+		return answer, nil
 	}
 }
 

@@ -2,17 +2,24 @@ package mcp_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/company"
 	"github.com/musterhq/muster/internal/config"
+	"github.com/musterhq/muster/internal/oauth"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/surface/mcp"
@@ -247,5 +254,171 @@ func TestToolList_TellsTheInactivityPeriod(t *testing.T) {
 				t.Errorf("%s: given with %d tools, want the three that read assets", slug, count)
 			}
 		})
+	}
+}
+
+// failing are the stores of a service. fail, if not nil, is what each method of them does: it returns an error, or panics.
+type failing struct {
+	oauth.ConnectionStore
+	company.Store
+	operation.BudgetStore
+	fail func() error
+	key  apikey.Key
+}
+
+func (f *failing) try() error {
+	if f.fail == nil {
+		return nil
+	}
+	return f.fail()
+}
+
+func (f *failing) principal() access.Principal {
+	return access.Principal{Kind: access.APIKey, ID: f.key.ID, CompanyID: "c", CompanySlug: "acme", Permissions: access.All,
+		Settings: servertest.Everything()}
+}
+
+func (f *failing) KeyByPrefix(context.Context, string) (apikey.Key, access.Principal, error) {
+	return f.key, f.principal(), nil
+}
+
+func (f *failing) TouchKey(context.Context, string) error { return nil }
+
+func (f *failing) CompanyByID(context.Context, string) (company.Company, error) {
+	return company.Company{InactiveAfter: time.Hour}, f.try()
+}
+
+func (f *failing) Spend(_ context.Context, _ string, limit int, window time.Duration, now time.Time) (int, bool, time.Time, error) {
+	return limit, true, now.Add(window), f.try()
+}
+
+func (f *failing) ConnectionByToken(context.Context, access.SecretHash) (oauth.Connection, access.Principal, error) {
+	return oauth.Connection{LastUsedAt: time.Now()}, f.principal(), f.try()
+}
+
+// unreadable are keys of a database that is away.
+type unreadable struct{ *failing }
+
+func (u unreadable) KeyByPrefix(context.Context, string) (apikey.Key, access.Principal, error) {
+	return apikey.Key{}, access.Principal{}, u.fail()
+}
+
+type toolArgs struct {
+	AssetID string `path:"assetId" rule:"required" doc:"The asset."`
+}
+
+type toolResult struct {
+	ID     string `json:"id" doc:"What was asked for." example:"8k2v"`
+	Broken bool   `json:"-"`
+}
+
+// MarshalJSON fails if the result is broken.
+func (r toolResult) MarshalJSON() ([]byte, error) {
+	if r.Broken {
+		return nil, errSecret
+	}
+	return []byte(`{"id":"` + r.ID + `"}`), nil
+}
+
+var errSecret = errors.New("secret cause")
+
+// serveFailing starts the surface over the stores, and returns a client with a key, what is logged, and the status that is
+// noted of each request.
+func serveFailing(t *testing.T, f *failing, keys apikey.KeyReader) (assistant servertest.Assistant, log *servertest.Log, noted chan int) {
+	t.Helper()
+	log, noted = &servertest.Log{}, make(chan int, 10)
+	var text string
+	f.key, text = apikey.New("c", "test", "operator", access.All, time.Now(), time.Time{})
+	var registry operation.Registry
+	operation.Define(&registry, operation.Operation{Name: "get_asset", Title: "Read asset", Description: "Reads an asset.", Method: "GET",
+		Path: "/assets/{assetId}", Needs: access.DevicesRead, Dialect: operation.Reads, Effect: operation.Reading},
+		func(_ context.Context, _ operation.Call, args toolArgs) (toolResult, error) {
+			return toolResult{args.AssetID, args.AssetID == "broken"}, nil
+		})
+	operation.Define(&registry, operation.Operation{Name: "lock_device", Title: "Lock device", Description: "Locks a device.",
+		Method: "POST", Path: "/assets/{assetId}/commands/lock", Needs: access.DevicesCommand, Dialect: operation.Commands,
+		Budget: operation.AfterValidation, Effect: operation.Writing},
+		func(_ context.Context, _ operation.Call, args toolArgs) (toolResult, error) {
+			return toolResult{ID: args.AssetID}, nil
+		})
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	tools, err := mcp.New(mcp.Config{Registry: &registry, Once: operation.Once{Kernel: operation.NewKernel(operation.Config{
+		Budgets: operation.Budgets{Store: f, Now: time.Now}, Now: time.Now, Log: logger})},
+		Keys: apikey.Authenticator{Keys: keys, Now: time.Now}, Connections: f, Companies: f, Now: time.Now, Log: logger,
+		Served: func(_ string, status int, _ time.Duration) { noted <- status }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(tools)
+	t.Cleanup(server.Close)
+	return servertest.WithKey(t, server.URL, text), log, noted
+}
+
+// fails returns the error that stores fail with, and panics that one is.
+func fails() map[string]func() error {
+	return map[string]func() error{
+		"an error": func() error { return errSecret },
+		"a panic":  func() error { panic(errSecret) },
+	}
+}
+
+// A caller who cannot be looked up is told what REST says: nothing was done.
+func TestCredentials_DatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	for what, header := range map[string]http.Header{"a key": nil, "a token": {"Authorization": {"Bearer mat_x"}}} {
+		f := &failing{fail: func() error { return errSecret }}
+		assistant, log, _ := serveFailing(t, f, unreadable{f})
+		if header != nil {
+			assistant.Header = header
+		}
+		got := assistant.Request("tools/list", nil)
+		m := got.Members(t)
+		if got.Status != http.StatusServiceUnavailable || m["status"] != 503.0 || m["message"] != operation.NotSentDetail ||
+			m["error"] != "Service Unavailable" || !strings.Contains(string(log.Text()), errSecret.Error()) {
+			t.Errorf("%s: %d %s; the log has %q", what, got.Status, got.Body, log.Text())
+		}
+	}
+}
+
+// What a tool list lacks because of a failure of our own is for the log alone.
+func TestToolList_OwnFailureIsLogged(t *testing.T) {
+	t.Parallel()
+	for what, fail := range fails() {
+		f := &failing{}
+		assistant, log, noted := serveFailing(t, f, f)
+		if names := assistant.Names(); len(names) != 2 {
+			t.Fatalf("tools %v", names)
+		}
+		<-noted
+		f.fail = fail
+		got := assistant.Request("tools/list", nil)
+		if got.Error == nil || got.Error.Code != -32603 || got.Error.Message != "an unexpected error occurred; try again" {
+			t.Errorf("%s: %d %s", what, got.Status, got.Body)
+		}
+		text := string(log.Text())
+		if status := <-noted; status < 500 || !strings.Contains(text, "level=ERROR") || !strings.Contains(text, errSecret.Error()) {
+			t.Errorf("%s: noted as %d, the log has %q", what, status, text)
+		}
+	}
+}
+
+// Tools run on goroutines of the SDK: a panic there would end the process.
+func TestTools_OwnFailureIsTheirError(t *testing.T) {
+	t.Parallel()
+	for what, fail := range fails() {
+		for tool, id := range map[string]string{"lock_device": "a1", "get_asset": "broken"} {
+			f := &failing{fail: fail}
+			assistant, log, noted := serveFailing(t, f, f)
+			got := assistant.Call(tool, `{"assetId":"`+id+`"}`)
+			if e := got.Failed(t); e.Code != "internal_error" || e.Status != 500 || e.Retryable ||
+				!strings.Contains(e.Message, got.Header.Get("X-Request-Id")) || strings.Contains(string(got.Body), "secret") {
+				t.Errorf("%s in %s: %d %s", what, tool, got.Status, got.Body)
+			}
+			if status := <-noted; status != 500 || !strings.Contains(string(log.Text()), errSecret.Error()) {
+				t.Errorf("%s in %s: noted as %d, the log has %q", what, tool, status, log.Text())
+			}
+			f.fail = nil
+			assistant.Call(tool, `{"assetId":"a1"}`).OK(t, nil)
+		}
 	}
 }

@@ -144,7 +144,14 @@ func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization,
 	known, ok := errors.AsType[*protocolFault](err)
 	if !ok {
 		c.Server.Log.ErrorContext(r.Context(), "authorization failed", "error", err)
-		known = &protocolFault{serverError, "an unexpected error occurred; try again"}
+		known = failed()
+	}
+	_, signedIn, err := c.Sessions.Person(r)
+	trusted := a.RedirectURI != "" && err == nil && signedIn
+	if !ok && !trusted {
+		w.Header().Set("Retry-After", retryAfter)
+		c.notice(w, r, known.status(), "Something went wrong here", "Nothing was granted. Try again in a moment.")
+		return
 	}
 	if a.RedirectURI == "" {
 		c.notice(w, r, http.StatusBadRequest, "This request cannot be trusted",
@@ -153,7 +160,7 @@ func (c Consent) refuse(w http.ResponseWriter, r *http.Request, a authorization,
 		return
 	}
 	to := a.answer(c.Server.Issuer, url.Values{"error": {known.Code}, "error_description": {known.Description}})
-	if _, signedIn, err := c.Sessions.Person(r); err != nil || !signedIn {
+	if !trusted {
 		web.Answer(w, r, c.Server.Log, http.StatusBadRequest, refusedPage(known.Description, destination(a.RedirectURI), to))
 		return
 	}

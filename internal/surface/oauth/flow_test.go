@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -263,6 +264,69 @@ func TestToken_IsLimited(t *testing.T) {
 		if page.Status != 429 || page.Header.Get("Retry-After") != "3600" {
 			t.Errorf("%s: %d, Retry-After %q", path, page.Status, page.Header.Get("Retry-After"))
 		}
+	}
+}
+
+// broken counts nothing: the database is away, or its disk is full.
+type broken struct{}
+
+func (broken) Spend(context.Context, string, int, time.Duration, time.Time) (int, bool, time.Time, error) {
+	return 0, false, time.Time{}, errDisk
+}
+
+var errDisk = errors.New("no space left on /var/lib/muster")
+
+// A client that cannot refresh because of a failure of our own is told to try again: after server_error, some have their
+// person sign in again.
+func TestToken_FailureIsTemporary(t *testing.T) {
+	w := newWorld(t, account.Admin)
+	var log strings.Builder
+	w.oauth.Throttle, w.oauth.Log = broken{}, slog.New(slog.NewTextHandler(&log, nil))
+	for _, path := range []string{oauthserver.TokenPath, oauthserver.RevokePath, oauthserver.RegisterPath} {
+		log.Reset()
+		page, body := w.send("POST", path, url.Values{"client_id": {"https://example.com/app"}, "grant_type": {"refresh_token"},
+			"refresh_token": {"x"}, "token": {"x"}})
+		if page.Status != 503 || page.Header.Get("Retry-After") != "5" || !strings.Contains(body, `"temporarily_unavailable"`) ||
+			strings.Contains(body, "/var/lib") {
+			t.Errorf("%s: %d, Retry-After %q, %s", path, page.Status, page.Header.Get("Retry-After"), body)
+		}
+		if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), errDisk.Error()) {
+			t.Errorf("%s: the log has %q", path, log.String())
+		}
+	}
+}
+
+// lost is a store that cannot be read.
+type lost struct{ oauth.Store }
+
+func (lost) OAuthClient(context.Context, string) (oauth.Client, error) {
+	return oauth.Client{}, errDisk
+}
+
+// unconsented is a store in which no consent can be looked up.
+type unconsented struct{ oauth.Store }
+
+func (unconsented) ConsentedScopes(context.Context, string, string) (access.Permission, error) {
+	return 0, errDisk
+}
+
+// A failure of our own does not make a request one that cannot be trusted.
+func TestAuthorize_FailureIsTemporary(t *testing.T) {
+	w := newWorld(t, account.Admin)
+	client := w.register()
+	w.signIn()
+	store := w.oauth.Store
+	w.oauth.Store = unconsented{store}
+	page, body := w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+w.request(client).Encode(), nil)
+	if to := page.Header.Get("Location"); !strings.HasPrefix(to, redirect) || !strings.Contains(to, "error=temporarily_unavailable") ||
+		strings.Contains(to, "space") {
+		t.Errorf("to a client that is known: %d %s, to %q", page.Status, body, to)
+	}
+	w.oauth.Store = lost{store}
+	page, body = w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+w.request(client).Encode(), nil)
+	if page.Status != 503 || page.Header.Get("Retry-After") != "5" || !strings.Contains(body, "Try again in a moment") ||
+		strings.Contains(body, "cannot be trusted") || strings.Contains(body, "/var/lib") {
+		t.Errorf("%d, Retry-After %q, %s", page.Status, page.Header.Get("Retry-After"), body)
 	}
 }
 

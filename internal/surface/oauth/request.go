@@ -144,7 +144,6 @@ const (
 	unsupportedGrant     = "unsupported_grant_type"
 	unsupportedResponse  = "unsupported_response_type"
 	accessDenied         = "access_denied"
-	serverError          = "server_error"
 	temporaryUnavailable = "temporarily_unavailable"
 )
 
@@ -161,8 +160,6 @@ func (f *protocolFault) status() int {
 	switch f.Code {
 	case invalidClient:
 		return http.StatusUnauthorized
-	case serverError:
-		return http.StatusInternalServerError
 	case temporaryUnavailable:
 		return http.StatusServiceUnavailable
 	}

@@ -170,6 +170,15 @@ func (s *Server) refuse(w http.ResponseWriter, f *protocolFault) {
 	edge.JSON(w, f.status(), edge.NoStore, f)
 }
 
+// retryAfter is how long a client waits after a failure of our own, in seconds.
+const retryAfter = "5"
+
+// failed is the fault of a failure of our own, whose cause is not told. It is not server_error: after that, some clients
+// have their person sign in again.
+func failed() *protocolFault {
+	return &protocolFault{temporaryUnavailable, "an unexpected error occurred; try again"}
+}
+
 // fail answers an error of a program's endpoint; what is unexpected is logged
 // and not told.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -183,6 +192,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.refuse(w, known)
 	default:
 		s.Log.ErrorContext(r.Context(), "OAuth endpoint failed", "path", r.URL.Path, "error", err)
-		s.refuse(w, &protocolFault{serverError, "an unexpected error occurred; try again"})
+		w.Header().Set("Retry-After", retryAfter)
+		s.refuse(w, failed())
 	}
 }

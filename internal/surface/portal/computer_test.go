@@ -154,6 +154,35 @@ func TestComputer_KeyIsLimitedAndRevokesItself(t *testing.T) {
 	}
 }
 
+// Strangers can send codes: one that cannot be a code is refused before anything is written or warned of, and the others
+// are counted for the network.
+func TestComputer_StrangersAreLimited(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	code := o.allowed(t, o.person(t, account.Admin))
+	send := func(code string) servertest.Answer {
+		body, _ := json.Marshal(map[string]string{"code": code, "verifier": computerVerifier})
+		return servertest.Send(t, "POST", o.base+credentials.ComputerKeyPath, string(body), "Content-Type", "application/json")
+	}
+	for range 70 {
+		send("mst_"+strings.Repeat("x", 49)).Want(t, 400)
+	}
+	for range 59 {
+		send(access.NewSecret("mst_")).Want(t, 401)
+	}
+	send(code).Want(t, 200)
+	for _, each := range []string{code, access.NewSecret("mst_")} {
+		if over := send(each).Want(t, 429); over.Header.Get("Retry-After") == "" || !strings.Contains(string(over.Body), "a minute") {
+			t.Errorf("over the limit: Retry-After %q, %s", over.Header.Get("Retry-After"), over.Body)
+		}
+	}
+	if n := strings.Count(string(o.Log.Text()), `level=WARN msg="login of a computer refused"`); n != 59 {
+		t.Errorf("%d warnings, want one of each code that was tried", n)
+	}
+	o.Advance(time.Minute)
+	send(access.NewSecret("mst_")).Want(t, 401)
+}
+
 // A key is made within what the person may do when the code is exchanged, while the
 // session goes on.
 func TestComputer_NothingIsMadeForWhoMayNot(t *testing.T) {

@@ -31,7 +31,7 @@ func sampleOf(code fault.Code) *fault.Error {
 		fault.RateLimited:          "more than 10 calls in 60 s: retry in 42 s",
 		fault.Internal:             "an unexpected error occurred; its id is 8k2v0r6m4q1x7t9c3w5y2n8b6d",
 		fault.Provider:             "the platform did not carry it out for a reason that is not this device's",
-		fault.Unavailable:          "the service failed before anything was sent: it is safe to retry",
+		fault.Unavailable:          operation.NotSentDetail,
 		fault.InFlight:             "a request with this Idempotency-Key is still under way: repeat it in a moment",
 		fault.KeyReused:            "this Idempotency-Key was used for another request: use a new key for each request",
 	}[code])

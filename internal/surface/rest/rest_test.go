@@ -228,6 +228,13 @@ func TestDescription(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	resttest.Described(t, s.registry())
+	// What TestBudgetHeaders and the tests of repetitions find.
+	for _, rule := range []string{"the answers to calls that were counted carry `RateLimit` and `RateLimit-Policy`",
+		"Any POST or PATCH that changes something may carry one"} {
+		if w := s.send("GET", "/openapi.json", ""); !strings.Contains(w.Body.String(), rule) {
+			t.Errorf("the description does not say that %s", rule)
+		}
+	}
 	for _, address := range []string{"/api/v1/openapi.json", "/openapi.json", "/api/openapi.json"} {
 		w := s.send("GET", address, "", "X-API-Key", "")
 		if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("ETag") == "" {

@@ -50,6 +50,8 @@ func (s *Section) listConnections(v *frame.Visit, page *view, people map[string]
 			row.Tone, row.State = frame.Bad, "Stopped: its user is disabled"
 		case o.Frozen:
 			row.Tone, row.State = frame.Warn, "Frozen"
+		case o.Grants == 0: // its tokens have all run out: its user has to connect it again
+			row.Tone, row.State = frame.Idle, "Signed out"
 		case !v.Company.Settings.OAuthConnections:
 			row.Tone, row.State = frame.Warn, "Stopped by the company setting"
 		}

@@ -9,12 +9,14 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/apikey"
 	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/operation"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -25,12 +27,16 @@ const ComputerKeyPath = "/login/key"
 // maxExchange bounds a body, in bytes.
 const maxExchange = 4 << 10
 
+// exchangesPerMinute is how many codes one network may try in a minute.
+const exchangesPerMinute = 60
+
 // Exchange serves ComputerKeyPath, for programs.
 type Exchange struct {
 	Keys          apikey.Keys
 	Callers       apikey.Authenticator
 	Steps         account.PendingStore
 	Sessions      account.SessionStore
+	Throttle      access.Throttle
 	ClientAddress func(*http.Request) string
 	Now           func() time.Time
 	Log           *slog.Logger
@@ -61,6 +67,9 @@ func (e *Exchange) serve(handle func(r *http.Request, requestID string) (any, er
 		status, contentType := http.StatusOK, "application/json"
 		if err != nil {
 			status, contentType = e.problem(r, id, err), "application/problem+json"
+			if f := fault.From(err); f.Code == fault.RateLimited {
+				w.Header().Set("Retry-After", strconv.Itoa(operation.Seconds(f.RetryAfter)))
+			}
 			answer = map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail(err),
 				"instance": ComputerKeyPath}
 		}
@@ -70,16 +79,23 @@ func (e *Exchange) serve(handle func(r *http.Request, requestID string) (any, er
 	}
 }
 
-// problem is the status of an error, which is logged.
+// problem is the status of an error, which is logged: as a warning if it is of a code that was tried, as a stranger can have
+// any number of the others.
 func (e *Exchange) problem(r *http.Request, id string, err error) int {
 	status := map[fault.Code]int{fault.InvalidArguments: http.StatusBadRequest, fault.Unauthorized: http.StatusUnauthorized,
-		fault.Forbidden: http.StatusForbidden, fault.Unavailable: http.StatusServiceUnavailable}[fault.CodeOf(err)]
+		fault.Forbidden: http.StatusForbidden, fault.RateLimited: http.StatusTooManyRequests,
+		fault.Unavailable: http.StatusServiceUnavailable}[fault.CodeOf(err)]
 	if status == 0 {
 		status = http.StatusInternalServerError
 		e.Log.ErrorContext(r.Context(), "login of a computer failed", "request_id", id, "error", err)
-	} else {
-		e.Log.WarnContext(r.Context(), "login of a computer refused", "request_id", id, "client", e.ClientAddress(r), "status", status)
+		return status
 	}
+	level := slog.LevelWarn
+	if status == http.StatusBadRequest || status == http.StatusTooManyRequests || r.Method == http.MethodDelete {
+		level = slog.LevelInfo
+	}
+	e.Log.LogAttrs(r.Context(), level, "login of a computer refused", slog.String("request_id", id),
+		slog.String("client", e.ClientAddress(r)), slog.Int("status", status))
 	return status
 }
 
@@ -91,11 +107,24 @@ func detail(err error) string {
 }
 
 // exchange makes the key that a person allowed, once. A code with a wrong verifier is used
-// up, too.
+// up, too. Strangers can call it: a code that cannot be one is refused before anything is
+// written, and the others are counted for the network.
 func (e *Exchange) exchange(r *http.Request, requestID string) (any, error) {
 	var given struct{ Code, Verifier string }
 	if err := json.NewDecoder(r.Body).Decode(&given); err != nil {
 		return nil, fault.Invalid("the body must be a JSON object with code and verifier")
+	}
+	if !access.IntactSecret(given.Code) {
+		return nil, fault.Invalid("code is not one that the portal shows: copy the whole code, or start `muster login` again")
+	}
+	now := e.Now()
+	_, spent, closes, err := e.Throttle.Spend(r.Context(), "login-key:"+account.Network(e.ClientAddress(r)), exchangesPerMinute,
+		time.Minute, now)
+	switch {
+	case err != nil:
+		return nil, err
+	case !spent:
+		return nil, fault.Limited(closes.Sub(now), "too many codes were tried from your network: start `muster login` again in a minute")
 	}
 	over := fault.New(fault.Unauthorized, "this code is over, was used, or is not for this computer: start `muster login` again")
 	step, err := e.Steps.TakeStep(r.Context(), access.HashSecret(given.Code), account.ComputerCode)
