@@ -161,6 +161,7 @@ func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outc
 		}
 		p, err := db.findProposal(ctx, t, `v.id = ?`, id)
 		t.check(err)
+		t.changed(p.CompanyID, "proposal", id)
 		return true, db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
 	})
 }
