@@ -99,6 +99,8 @@ func settingClause(f Change) (clause, bool) {
 		return spanClause(f, "how long commands are kept", true), true
 	case "keepPlaces":
 		return spanClause(f, "how long places are kept", true), true
+	case "keepEvents":
+		return spanClause(f, "how long events are kept", true), true
 	case "inactiveAfter":
 		return spanClause(f, "the time after which a silent device is inactive", false), true
 	case string(access.StopControl):
@@ -235,6 +237,9 @@ func textClause(f Change) (clause, bool) {
 			return does("added", "add", "the e-mail domain").name(f.After), true
 		}
 		return does("removed", "remove", "the e-mail domain").name(f.Before), true
+	case "lostMessage", "lostPhone", "lostOrganization":
+		words := map[string]string{"lostMessage": "message", "lostPhone": "phone number", "lostOrganization": "organization"}[f.Field]
+		return does("changed", "change", "the "+words+" that the form for lost mode begins with"), true
 	case "issuer", "clientId", "clientSecret", "domains", "role":
 		words := map[string]string{"issuer": "the provider", "clientId": "the client id", "clientSecret": "the client secret",
 			"domains": "the e-mail domains", "role": "the role of new users"}[f.Field]

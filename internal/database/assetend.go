@@ -22,7 +22,13 @@ type ending struct {
 // a device with its name is not taken for it any more (bury).
 func (h lockedAsset) end(ctx context.Context, t *tx, at time.Time, e ending) error {
 	open := lockOpen(ctx, t, h.id)
-	t.check(h.recordEnded(h.caused(ctx, open, e), t, e.how))
+	cause := h.caused(ctx, open, e)
+	if h.lostMode { // told here, before the event of the end, which save would follow
+		h.lostMode = false
+		t.check(h.tellLost(cause, t))
+		h.wasLost = false
+	}
+	t.check(h.recordEnded(cause, t, e.how))
 	for _, c := range open { // before the save: the events name the asset's policy
 		h.settle(ctx, t, c, e, at)
 	}

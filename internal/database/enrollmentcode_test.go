@@ -167,3 +167,31 @@ func TestEnrollmentCode_Revoked(t *testing.T) {
 		equal(f, "to delete at the platform, of an agent's code", f.kept(agents.ID).Dropping, false)
 	})
 }
+
+// A company that is disconnected from the platform has no codes of the platform, and their tokens are not deleted: the
+// platform does not answer for the enterprise. Codes that ended before, and those of agents, stay as they are.
+func TestEnrollmentCode_Disconnected(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.connect("enterprises/a")
+		active, revoked, used := f.enrollmentCode(0), f.enrollmentCode(0), f.enrollmentCode(1)
+		_, err := f.db.RevokeCode(f.Context(), f.company.ID, nil, revoked.ID)
+		f.ok(err)
+		f.enrollsWith(used, "d1")
+		agents := provisioning.Code{ID: resource.NewID(), CompanyID: f.company.ID, PolicyID: f.agentPolicy("Kiosk").ID,
+			Management: policy.Agent, CreatedAt: f.clock.Now(), ExpiresAt: f.clock.Now().Add(provisioning.Lifetime)}
+		f.ok(f.db.CreateCode(f.Context(), agents))
+		now := f.clock.Now()
+		f.ok(f.db.BeginDisconnection(f.Context(), f.company.ID, "enterprises/a", true, now))
+		f.ok(f.db.FinishDisconnection(f.Context(), f.company.ID, "enterprises/a", now))
+		for what, c := range map[string]struct {
+			id   string
+			want provisioning.CodeStatus
+		}{"active": {active.ID, provisioning.CodeRevoked}, "revoked": {revoked.ID, provisioning.CodeRevoked},
+			"used": {used.ID, provisioning.CodeUsed}, "of agents": {agents.ID, provisioning.CodeActive}} {
+			equal(f, what, f.kept(c.id).Status(now), c.want)
+		}
+		due, err := f.db.DueDrops(f.Context(), now.Add(time.Minute), now.Add(time.Hour), 10)
+		f.ok(err)
+		equal(f, "tokens that the platform is to delete", len(due), 0)
+	})
+}

@@ -93,7 +93,8 @@ func disconnecting(ctx context.Context, t *tx, companyID, enterprise string) err
 }
 
 // leave takes the enterprise, which is being given up, from the company, which is locked.
-// Its policies are pushed again to the next one, whose numbers of versions are others.
+// Its policies are pushed again to the next one, whose numbers of versions are others. Its codes are revoked, and the platform
+// is not asked to delete their tokens: it refuses calls for an enterprise that was given up.
 func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at time.Time) error {
 	const platformPolicies = `(SELECT id FROM policies WHERE company_id = ? AND type = 'PLATFORM')`
 	t.do(ctx, `UPDATE companies SET enterprise = '' WHERE id = ?`, companyID)
@@ -102,6 +103,10 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 	t.do(ctx, `DELETE FROM push_retries WHERE policy_id IN `+platformPolicies, companyID)
 	t.do(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0
 		WHERE company_id = ? AND type = 'PLATFORM'`, companyID)
+	t.do(ctx, `UPDATE enrollment_codes SET drop_at = 0,
+			revoked_at = CASE WHEN expires_at > ? AND (max_devices = 0 OR devices < max_devices) AND revoked_at = 0 THEN ? ELSE revoked_at END
+		WHERE company_id = ? AND management = 'PLATFORM'`, millis(at), millis(at), companyID)
+	t.changed(companyID, "code", "")
 	t.do(ctx, `UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, millis(at), enterprise)
 	owner, err := findCompany(ctx, t, `c.id = ?`, companyID)
 	t.check(err)

@@ -76,17 +76,43 @@ func (db *DB) tellAgain(ctx context.Context, companyID string) error {
 }
 
 // TellOutage implements event.OutageStore: it tells every connected company.
-func (db *DB) TellOutage(ctx context.Context, since, latest time.Time) error {
+func (db *DB) TellOutage(ctx context.Context, of event.PlatformService, since, latest time.Time) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		first := t.count(ctx, `INSERT INTO platform_outages AS o (one, since, told) VALUES (1, ?, ?)
-			ON CONFLICT (one) DO UPDATE SET since = excluded.since, told = excluded.told WHERE excluded.since > o.told + ?`,
-			millis(since), millis(latest), event.OutageGap.Milliseconds())
-		if first == 0 { // it was told; another replica's failures may be later
-			return t.Exec(ctx, `UPDATE platform_outages SET told = ? WHERE one = 1 AND told < ?`, millis(latest), millis(latest))
+		last, other := holdOutages(ctx, t, of)
+		begun, gap := millis(since), event.OutageGap.Milliseconds()
+		if begun <= last.told+gap { // another replica's failures may be later
+			return t.Exec(ctx, `UPDATE platform_outages SET told = ? WHERE one = ? AND told < ?`, millis(latest), int(of), millis(latest))
+		}
+		t.do(ctx, `UPDATE platform_outages SET since = ?, told = ? WHERE one = ?`, begun, millis(latest), int(of))
+		if begun <= other.told+gap && begun < other.since+event.OutageAfter.Milliseconds() {
+			return nil // it was told with the other service's
 		}
 		for _, company := range listed(ctx, t, scanValue[string], `SELECT id FROM companies WHERE enterprise <> '' ORDER BY id`) {
 			t.check(db.tell(ctx, t, event.Event{CompanyID: company, Type: event.PlatformFailing}))
 		}
 		return nil
 	})
+}
+
+// outage is the last outage of a service that was noted: when it began, and its last failure, in milliseconds; 0: there was none.
+type outage struct {
+	of          event.PlatformService
+	since, told int64
+}
+
+// holdOutages locks the outages of both services, and returns those of one and of the other. A replica of an earlier version
+// has the first row for both services: the second begins as a copy of it.
+func holdOutages(ctx context.Context, t *tx, of event.PlatformService) (last, other outage) {
+	t.do(ctx, `INSERT INTO platform_outages (one, since, told) VALUES (1, 0, 0) ON CONFLICT (one) DO NOTHING`)
+	t.do(ctx, `INSERT INTO platform_outages (one, since, told) SELECT 2, since, told FROM platform_outages WHERE one = 1
+		ON CONFLICT (one) DO NOTHING`)
+	for _, o := range listed(ctx, t, into(func(o *outage) []any { return []any{&o.of, &o.since, &o.told} }),
+		`SELECT one, since, told FROM platform_outages WHERE one IN (1, 2) ORDER BY one`+t.lock()) {
+		if o.of == of {
+			last = o
+		} else {
+			other = o
+		}
+	}
+	return last, other
 }

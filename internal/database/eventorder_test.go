@@ -9,10 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/musterhq/muster/internal/access"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
 	"github.com/musterhq/muster/internal/event"
@@ -233,6 +235,37 @@ func TestEvents_OpenTransactionDelaysNoOther(t *testing.T) {
 			equal(f, "events", f.texts(r.rest(f)), want)
 		})
 	}
+}
+
+// The end of a device's management ends its lost mode, before it: it does not wait for the next enrollment.
+func TestEvents_EndOfLostMode(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p := f.newPolicy("West")
+		a := f.enroll("d", p.ID)
+		f.ok(f.lose(f.Context(), f.db, "d", true))
+		wipe := f.begin(f.asset(a.ID), command.WipeCompanyData)
+		_, taken, err := f.db.Advance(f.Context(), wipe.ID, command.Transition{From: []command.State{command.Prepared},
+			To: command.Succeeded, Feedback: f.clock.Now()})
+		f.ok(err)
+		equal(f, "the wipe is taken", taken, true)
+		r := f.reader(f.db, all())
+		told := []string{"device.enrolled", "device.lost_mode ON", "command.succeeded SUCCESS", "device.lost_mode OFF", "device.unenrolled"}
+		equal(f, "events of the device that was wiped", f.texts(r.rest(f)), told)
+		equal(f, "policy of the end of lost mode", r.events[3].Data.PolicyID, r.events[4].Data.PolicyID)
+		f.clock.Advance(time.Hour)
+		f.enroll("d", p.ID)
+		equal(f, "events of the next enrollment", f.texts(r.rest(f))[len(told):], []string{"device.enrolled"})
+
+		b := f.enroll("e", "")
+		f.ok(f.lose(f.Context(), f.db, "e", true))
+		f.ok(f.db.MarkDeleted(f.Context(), b.ID, b.Device.Epoch, f.clock.Now()))
+		equal(f, "events of the device that was deleted", f.texts(r.rest(f))[len(told)+1:],
+			[]string{"device.enrolled", "device.lost_mode ON", "device.lost_mode OFF", "device.unenrolled"})
+		lost := true
+		found, _, err := f.db.Assets(f.Context(), asset.Query{Filter: asset.Filter{CompanyID: f.company.ID, Lost: &lost}})
+		f.ok(err)
+		equal(f, "lost devices", len(found), 0)
+	})
 }
 
 // Writers that number their own events are killed; what they report as kept has one event.

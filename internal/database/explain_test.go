@@ -65,7 +65,7 @@ var mayScan = map[string]string{
 	`DELETE FROM mail_told WHERE item_id IN`:          "once, after a restore",
 	`SET begun_at = ? WHERE begun_at > 0 AND`:         "swept every few minutes; few companies are being deleted",
 	`WHERE erasing_at <> 0 AND`:                       "the index holds only devices that set out to erase themselves",
-	`SET told = ? WHERE told > 0 AND`:                 "swept every few minutes; one row",
+	`SET told = ? WHERE told > 0 AND`:                 "swept every few minutes; two rows",
 	`SET last_used_at = ? WHERE last_used_at > 0 AND`: "swept every few minutes; a few keys and connections",
 	`SET claim_until = ? WHERE claim_until > 0 AND`:   "swept every few minutes; a few webhooks",
 	`SET moved_at = ? WHERE moved_at > 0 AND`:         "swept every few minutes; a few webhooks",
@@ -78,6 +78,7 @@ var mayScan = map[string]string{
 	"AND (next_at <= ? OR next_at > ? AND":      "the index holds only jobs that run: at most 20 of a company",
 	"AND (taken_at < ? OR taken_at > ? AND":     "the index holds only devices of jobs that are sent to: a few a replica",
 	"FROM companies c LEFT JOIN retentions r":   "all companies, every few minutes",
+	"FROM companies WHERE enterprise <> ''":     "all companies, once for each outage of the platform",
 
 	"FROM event_heads LIMIT 1":                        "the first row",
 	"DELETE FROM push_retries":                        "once after a restore",

@@ -8,6 +8,8 @@ import (
 
 	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/command"
+	"github.com/musterhq/muster/internal/fault"
+	"github.com/musterhq/muster/internal/proposal"
 	"github.com/musterhq/muster/internal/resource"
 )
 
@@ -55,5 +57,21 @@ func TestAdvance_WithDeliveryIsTold(t *testing.T) {
 			equal(f, string(state), words(slices.Contains(told, resource.Change(f.company.ID, "attention", "")),
 				slices.Contains(told, resource.Change(f.company.ID, "command", d.AssetID))), words(want, true))
 		}
+	})
+}
+
+// Pages that are open are told that a proposal is being applied, or has failed.
+func TestProposals_AreTold(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		p, changes := f.newPolicy("Warehouse"), f.heard(resource.Changes)
+		told := func(id string) bool { return slices.Contains(changes(), resource.Change(f.company.ID, "proposal", id)) }
+		claimed, failing := f.mustPropose(p, "", nil), f.mustPropose(p, "", nil)
+		changes()
+		equal(f, "verdict", f.claim(claimed.ID), proposal.Begun)
+		equal(f, "told of the claim", told(claimed.ID), true)
+		failed, err := f.db.FailProposal(f.Context(), failing.ID, fault.Internal, "no")
+		f.ok(err)
+		equal(f, "failed", failed, true)
+		equal(f, "told of the failure", told(failing.ID), true)
 	})
 }

@@ -20,7 +20,7 @@ const (
 
 	policyNames   = `p.id, p.company_id, c.slug, p.name, p.type, p.vr_only, p.version, `
 	policyFigures = `, p.description, p.labels, p.group_name, p.created_at, p.updated_at, p.deleted,
-	p.push_version, p.push_error, p.pushed_at, ` + policyDevices
+	p.push_version, p.push_error, p.pushed_at, p.push_tried_at, ` + policyDevices
 	policyDevices = `(SELECT COALESCE(CAST(SUM(n.count) AS BIGINT), 0) FROM asset_counts n
 	WHERE n.company_id = p.company_id AND n.policy_id = p.id)`
 )
@@ -30,7 +30,7 @@ const policyTables = ` FROM policies p JOIN companies c ON c.id = p.company_id`
 func policyFields(p *policy.Policy) []any {
 	return []any{&p.ID, &p.CompanyID, &p.CompanySlug, (*shownName)(&p.Name), &p.Type, &p.VROnly, &p.Version, asText(&p.Document),
 		&p.Description, encoded{&p.Labels}, &p.Group, at(&p.CreatedAt), at(&p.UpdatedAt), &p.Deleted,
-		&p.Push.Version, &p.Push.Error, at(&p.Push.PushedAt), &p.DeviceCount}
+		&p.Push.Version, &p.Push.Error, at(&p.Push.PushedAt), at(&p.Push.TriedAt), &p.DeviceCount}
 }
 
 // shownName is a policy's name as it is shown.

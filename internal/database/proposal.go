@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -118,7 +119,8 @@ func (db *DB) Propose(ctx context.Context, p proposal.Proposal, lifetime time.Du
 	return p, err
 }
 
-// Proposal returns a proposal of the company.
+// Proposal returns a proposal of the company, and keeps that its impact rose. It returns the proposal also if that cannot be
+// written, as while the disk is full: the next read tries again, and what decides computes the impact itself.
 func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Proposal, error) {
 	p, err := db.findProposal(ctx, db.read(), `v.company_id = ? AND v.id = ?`, companyID, id)
 	if err != nil || p.Status != proposal.Pending || !p.Rose {
@@ -127,7 +129,12 @@ func (db *DB) Proposal(ctx context.Context, companyID, id string) (proposal.Prop
 	if p.Approval.State == proposal.Approved {
 		p.Approval = proposal.Approval{}
 	}
-	return p, db.write(ctx, func(ctx context.Context, t *tx) error { return db.rise(ctx, t, id) })
+	err = db.write(ctx, func(ctx context.Context, t *tx) error { return db.rise(ctx, t, id) })
+	if err == nil || errors.Is(err, access.ErrMoved) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return p, err
+	}
+	db.logger.WarnContext(ctx, "cannot keep that the impact of a proposal rose", "proposal", id, "error", err)
+	return p, nil
 }
 
 // PeekProposal returns a proposal of the company and changes nothing.
@@ -161,6 +168,7 @@ func (db *DB) FailProposal(ctx context.Context, id string, code fault.Code, outc
 		}
 		p, err := db.findProposal(ctx, t, `v.id = ?`, id)
 		t.check(err)
+		t.changed(p.CompanyID, "proposal", id)
 		return true, db.recordProposal(ctx, t, p, activity.ProposalApplied, activity.Failed)
 	})
 }

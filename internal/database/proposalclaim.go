@@ -36,6 +36,7 @@ func (db *DB) claimProposal(ctx context.Context, t *tx, c proposal.Claim) (propo
 	if changing(ctx, t, p.Next.PolicyID) || !db.takePolicyLease(ctx, t, p.Next.PolicyID, c.Holder, c.For) {
 		return proposal.Busy, nil
 	}
+	t.changed(p.CompanyID, "proposal", p.ID)
 	err = t.Exec(ctx, `UPDATE proposals SET status = 'EXECUTING', holder = ?, apply_ref = ?, look_at = ?, impact = ?, devices = ?
 		WHERE id = ?`, c.Holder, c.Ref, millis(db.now().Add(c.For)), string(p.Impact), p.Devices, c.ID)
 	return proposal.Begun, err

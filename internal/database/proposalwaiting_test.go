@@ -1,6 +1,8 @@
 package database_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -226,4 +228,30 @@ func TestPropose_TwentyWaitBesideAThousand(t *testing.T) {
 		equal(f, "retry after", fault.From(err).RetryAfter, first.ExpiresAt.Sub(f.clock.Now()))
 		f.mustPropose(p, access.ApproveRisky, nil)
 	})
+}
+
+// A proposal whose impact rose is read although that cannot be kept, as while the disk is full.
+func TestProposal_WhoseImpactCannotBeKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteEngine(t))
+	p := f.newPolicy("Office")
+	made := f.mustPropose(p, "", nil)
+	for n := range proposal.HighImpactDevices {
+		f.enroll(words("d", n), p.ID)
+	}
+	f.tamper(`CREATE TRIGGER full BEFORE UPDATE ON proposals BEGIN SELECT RAISE(ABORT, 'no room'); END`)
+	now, err := f.db.Proposal(f.Context(), f.company.ID, made.ID)
+	f.ok(err)
+	equal(f, "impact", now.Impact, proposal.High)
+	canceled, cancel := context.WithCancel(f.Context())
+	cancel()
+	if _, err := f.db.Proposal(canceled, f.company.ID, made.ID); !errors.Is(err, context.Canceled) {
+		t.Errorf("error of a call that was canceled = %v, want %v", err, context.Canceled)
+	}
+	f.tamper(`DROP TRIGGER full`)
+	_, err = f.db.Proposal(f.Context(), f.company.ID, made.ID)
+	f.ok(err)
+	kept, err := f.db.Text(f.Context(), `SELECT impact FROM proposals`)
+	f.ok(err)
+	equal(f, "impact that the next read keeps", kept, []string{"HIGH"})
 }

@@ -49,16 +49,37 @@ func (db *DB) recordPerson(ctx context.Context, t *tx, userID string, action act
 	return db.record(ctx, t, u.CompanyID, e)
 }
 
-// SignInFailed records a refused sign-in with its reason. Without a user it records nothing, but takes as long.
+const (
+	// refusalsRecorded is how many refused sign-ins of a user are recorded, of each reason, in a window of refusalWindow:
+	// strangers who know an address cannot fill the activity log, nor hide a wrong second factor among wrong passwords.
+	refusalsRecorded = 20
+	refusalWindow    = 15 * time.Minute
+)
+
+// SignInFailed records a refused sign-in with its reason, if few were recorded lately. Without a user, or after many refusals,
+// it records nothing, but takes as long: it makes as many statements.
 func (db *DB) SignInFailed(ctx context.Context, u account.User, why string) error {
+	limit := refusalsRecorded
+	if u.ID == "" {
+		limit = math.MaxInt32
+	}
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
-		if u.ID == "" {
-			count := spending("signin-unknown", math.MaxInt32, time.Minute, db.now())
-			_, err := one(ctx, t, into(windowFields), count.text, count.args...)
-			return err
+		few, err := db.counted(ctx, t, "signin-recorded:"+u.ID+":"+why, limit, refusalWindow)
+		t.check(err)
+		if few && u.ID != "" {
+			return db.recordPerson(ctx, t, u.ID, activity.SignInRefused, activity.Refused, activity.Change{Field: "reason", After: why})
 		}
-		return db.recordPerson(ctx, t, u.ID, activity.SignInRefused, activity.Refused, activity.Change{Field: "reason", After: why})
+		listed(ctx, t, into(userFields), `SELECT `+userColumns+` FROM users u WHERE u.id = ? AND u.company_id = ?`, u.ID, u.CompanyID)
+		_, err = db.counted(ctx, t, "signin-unknown", math.MaxInt32, time.Minute)
+		return err
 	})
+}
+
+// counted counts an attempt under a key, and reports whether there were at most limit in the key's window.
+func (db *DB) counted(ctx context.Context, t *tx, key string, limit int, window time.Duration) (bool, error) {
+	count := spending(key, limit, window, db.now())
+	_, within, err := maybe(one(ctx, t, into(windowFields), count.text, count.args...))
+	return within, err
 }
 
 // signedIn is a session with what decides its person's rights.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
+	"github.com/musterhq/muster/internal/activity"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/resource"
 	"github.com/musterhq/muster/test/poll"
@@ -90,5 +91,41 @@ func TestSignInStep_EndsWithThePassword(t *testing.T) {
 		u.PasswordHash = "x"
 		_, err = begin(account.SecondFactor)
 		f.code(fault.Unauthorized, err)
+	})
+}
+
+// Strangers who know an address cannot fill the activity log, nor hide a refusal of another reason.
+func TestSignInFailed_RecordsFew(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		u := f.user(account.Manager)
+		refuse := func(u account.User, why string, times int) {
+			f.Helper()
+			for range times {
+				f.ok(f.db.SignInFailed(f.Context(), u, why))
+			}
+		}
+		recorded := func() (n int) {
+			f.Helper()
+			all, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID}, activity.Cursor{}, 100)
+			f.ok(err)
+			for _, e := range all {
+				if e.Action == activity.SignInRefused {
+					n++
+				}
+			}
+			return n
+		}
+		refuse(u, "wrong password", 25)
+		equal(f, "entries of 25 refusals", recorded(), 20)
+		refuse(u, "wrong second factor", 1)
+		equal(f, "entries with one of another reason", recorded(), 21)
+		refuse(account.User{}, "wrong password", 25)
+		equal(f, "entries with those of no user", recorded(), 21)
+		other := f.user(account.Manager)
+		refuse(other, "wrong password", 1)
+		equal(f, "entries with one of another user", recorded(), 22)
+		f.clock.Advance(15 * time.Minute)
+		refuse(u, "wrong password", 1)
+		equal(f, "entries with one of the next window", recorded(), 23)
 	})
 }

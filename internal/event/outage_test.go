@@ -11,7 +11,7 @@ import (
 // times keeps the first failure of each outage that an Outage has its store remember.
 type times []time.Time
 
-func (s *times) TellOutage(_ context.Context, since, _ time.Time) error {
+func (s *times) TellOutage(_ context.Context, _ event.PlatformService, since, _ time.Time) error {
 	if n := len(*s); n == 0 || !(*s)[n-1].Equal(since) {
 		*s = append(*s, since)
 	}

@@ -1,10 +1,16 @@
 package platform
 
 import (
+	"context"
 	"time"
 
 	"google.golang.org/api/pubsub/v1"
 )
+
+// PushDue is one round of Pushes. It returns how many policies were due, and how many the vendor took.
+func (p *Platform) PushDue(ctx context.Context) (due, pushed int, err error) {
+	return p.pushDue(ctx, "", upkeep)
+}
 
 // Strangers are the enterprises of other installations that were noted.
 type Strangers struct{ strangers }

@@ -35,15 +35,15 @@ func (p *Platform) Push(ctx context.Context, c company.Company, id string) polic
 		return unsent("another is pushing the policy, or the store failed", err)
 	}
 	defer p.release(ctx, lease, holder)
-	return p.pushSaved(ctx, c, id, urgent)
-}
-
-// pushSaved pushes the saved version of a policy. The caller holds its lease.
-func (p *Platform) pushSaved(ctx context.Context, c company.Company, id string, r rank) policy.PushResult {
 	current, err := p.store.Policies.Policy(ctx, c.ID, id)
 	if err != nil {
 		return unsent("the policy could not be read", err)
 	}
+	return p.pushSaved(ctx, c, current, urgent)
+}
+
+// pushSaved pushes the saved version of a policy, which was read under its lease. The caller holds that.
+func (p *Platform) pushSaved(ctx context.Context, c company.Company, current policy.Policy, r rank) policy.PushResult {
 	if current.Deleted || current.Type != policy.Platform {
 		return unsent("the policy is not one of the platform's", nil)
 	}
@@ -51,11 +51,11 @@ func (p *Platform) pushSaved(ctx context.Context, c company.Company, id string, 
 	if err != nil {
 		return p.notPushed(ctx, current, policy.PushResult{Code: outcome.Refused, Detail: err.Error(), Cause: err})
 	}
-	version, err := p.patchPolicy(ctx, policyName(c.Enterprise, id), body, r)
+	version, err := p.patchPolicy(ctx, policyName(c.Enterprise, current.ID), body, r)
 	if err != nil {
 		return p.notPushed(ctx, current, pushResult(err))
 	}
-	if err := p.store.Policies.SetPushed(ctx, id, current.Version, version, p.now()); err != nil {
+	if err := p.store.Policies.SetPushed(ctx, current.ID, current.Version, version, p.now()); err != nil {
 		return policy.PushResult{Code: outcome.Unknown, Cause: err,
 			Detail: "the platform took the policy, but that could not be noted; it is pushed again"}
 	}
@@ -184,7 +184,7 @@ func (p *Platform) pushDue(ctx context.Context, companyID string, r rank) (due, 
 	return len(behind), pushed, nil
 }
 
-// pushOne pushes a policy unless another replica does.
+// pushOne pushes a policy of a list unless another replica does, or did after the list was read.
 func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (policy.PushResult, bool) {
 	lease, holder := policy.LeaseKey(one.ID), resource.NewLeaseHolder("platform")
 	held, err := p.store.Leases.Lease(ctx, lease, holder, pushLease)
@@ -201,7 +201,14 @@ func (p *Platform) pushOne(ctx context.Context, one policy.Policy, r rank) (poli
 	if err != nil || !owner.Connected() {
 		return unsent("the company is not connected", err), false
 	}
-	return p.pushSaved(ctx, owner, one.ID, r), true
+	current, err := p.store.Policies.Policy(ctx, owner.ID, one.ID)
+	if err != nil {
+		return unsent("the policy could not be read", err), true
+	}
+	if !current.Behind() || !current.Push.TriedAt.Equal(one.Push.TriedAt) {
+		return policy.PushResult{}, false
+	}
+	return p.pushSaved(ctx, owner, current, r), true
 }
 
 // PushPolicy is Push that a person asks for, which is recorded first.

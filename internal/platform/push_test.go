@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/emulator"
+	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/platform"
@@ -145,6 +147,55 @@ func TestPush_Outcomes(t *testing.T) {
 		b.ok(b.platform.PushPolicy(b.Context(), b.company.ID, b.policy.ID))
 		b.equal("of no policy", fault.CodeOf(b.platform.PushPolicy(b.Context(), b.company.ID, "nope")), fault.NotFound)
 		b.equal("of no company", fault.CodeOf(b.platform.PushPolicy(b.Context(), "nope", b.policy.ID)), fault.NotFound)
+	})
+}
+
+// late answers what is to be pushed, and then waits until another replica has worked through its own list.
+type late struct {
+	platform.Policies
+	other func()
+}
+
+func (s late) PoliciesToPush(ctx context.Context, companyID string, now time.Time, limit int) ([]policy.Policy, error) {
+	due, err := s.Policies.PoliciesToPush(ctx, companyID, now, limit)
+	s.other()
+	return due, err
+}
+
+// A replica with a list from before another one pushed neither pushes the same version again nor tells again that it was refused.
+func TestPush_StaleList(t *testing.T) {
+	on(t, func(b *bench) {
+		b.connect()
+		bad, good := b.newPolicy("Bad", `{"cameraAccess":"NEVER"}`), b.newPolicy("Good", `{}`)
+		b.emulator.ClearCalls()
+		other, pushed := b.replica(b.open(), b.commands, nil), false
+		stale := b.replica(b.db, b.commands, func(c *platform.Config) {
+			c.Stores.Policies = late{c.Stores.Policies, func() {
+				if !pushed {
+					pushed = true
+					_, _, err := other.PushDue(b.Context())
+					b.ok(err)
+				}
+			}}
+		})
+		_, n, err := stale.PushDue(b.Context())
+		b.ok(err)
+		b.equal("pushes of the stale list", n, 0)
+		b.equal("calls for what was pushed", len(b.pushesOf(good)), 1)
+		b.equal("calls for what was refused", len(b.pushesOf(bad)), 1)
+		_, err = b.db.NumberRound(b.Context())
+		b.ok(err)
+		head, err := b.db.EventHead(b.Context(), b.company.ID)
+		b.ok(err)
+		told, err := b.db.News(b.Context(), attention.NewsQuery{CompanyID: b.company.ID, Upto: head.Last,
+			Types: []event.Type{event.PolicyFailed}, See: event.Sight{Policies: true, Company: true}})
+		b.ok(err)
+		b.equal("types of events", len(told), 1)
+		b.equal("events of the failure", told[0].Count, int64(1))
+		b.save(bad, `{}`)
+		_, n, err = stale.PushDue(b.Context())
+		b.ok(err)
+		b.equal("pushes of the next list", n, 1)
 	})
 }
 

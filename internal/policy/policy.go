@@ -53,6 +53,7 @@ type Push struct {
 	Version  int    // our version that the platform holds; 0: none
 	Error    string // why the last push failed; empty: it did not
 	PushedAt time.Time
+	TriedAt  time.Time // when a push last ended, also one that failed
 }
 
 // Behind reports whether the platform's copy must be brought up to date.

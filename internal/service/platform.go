@@ -84,7 +84,8 @@ func (e *Emulator) Run(ctx context.Context) error {
 type outages struct{ management, notifications *event.Outage }
 
 func newOutages(store event.OutageStore, now func() time.Time) outages {
-	return outages{&event.Outage{Store: store, Now: now}, &event.Outage{Store: store, Now: now}}
+	return outages{&event.Outage{Of: event.ManagementService, Store: store, Now: now},
+		&event.Outage{Of: event.NotificationService, Store: store, Now: now}}
 }
 
 // Look tells an outage of either service that has lasted.

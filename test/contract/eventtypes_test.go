@@ -388,7 +388,7 @@ func controlOccasions() []occasion {
 	}
 	outage := func(s *eventSite) {
 		s.twice(func(db *database.DB) error {
-			return db.TellOutage(s.Context(), s.Now().Add(-5*time.Minute), s.Now())
+			return db.TellOutage(s.Context(), event.ManagementService, s.Now().Add(-5*time.Minute), s.Now())
 		})
 	}
 	return []occasion{

@@ -106,7 +106,8 @@ func (s *Sender) news(ctx context.Context, o state, to attention.Recipient) (new
 }
 
 // due are the items that a user gets mail about now and had none yet: those that the user
-// can decide, or has the rights for where no user can, and paused jobs of their own.
+// can decide, or has the rights for where no user can, paused jobs of their own, and the loosening of a control that a
+// sole administrator asked for.
 func (o state) due(to attention.Recipient) (fresh []attention.Item) {
 	if o.read.Before(to.NextAt) {
 		return nil
@@ -117,11 +118,18 @@ func (o state) due(to attention.Recipient) (fresh []attention.Item) {
 			continue
 		}
 		may := func(p attention.Recipient) bool { return i.May(p.Approver, o.controls, o.read) }
-		if made || may(to) || i.Concerns(to.Approver, o.controls) && !slices.ContainsFunc(o.people, may) {
+		if made || may(to) || i.Concerns(to.Approver, o.controls) && !slices.ContainsFunc(o.people, may) || o.alone(to, i) {
 			fresh = append(fresh, i)
 		}
 	}
 	return fresh
+}
+
+// alone reports whether a user asked for the loosening of a control, and no other user can have mail about it. It takes
+// effect by itself after a day: the mail tells the user if another person used the session.
+func (o state) alone(to attention.Recipient, i attention.Item) bool {
+	return i.Kind == attention.Loosening && i.Matter.AskedBy == to.UserID && !to.Disabled && i.Seen(to.Approver) &&
+		!slices.ContainsFunc(o.people, func(p attention.Recipient) bool { return i.Concerns(p.Approver, o.controls) })
 }
 
 // tell sends one mail about all that is new for a user. It notes what the server has taken

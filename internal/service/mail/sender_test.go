@@ -153,6 +153,30 @@ func TestSender_OnceToWhoDecides(t *testing.T) {
 	}
 }
 
+// The loosening that a sole administrator asked for is mailed to that administrator: it takes effect by itself.
+func TestSender_SoleAdministrator(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	disable := func(off bool) {
+		t.Helper()
+		_, err := d.DB().UpdateUser(d.Context(), d.Company.ID, d.bea.ID, func(u *account.User) error { u.Disabled = off; return nil })
+		d.ok(err)
+	}
+	disable(true)
+	d.authorization()
+	got := d.round(d.sender)
+	if len(got) != 1 || !strings.Contains(got[0].to, d.ada.Email) {
+		t.Fatalf("with one administrator the mail is %q, want one to %s", got, d.ada.Email)
+	}
+	disable(false)
+	d.Advance(mail.Pause)
+	d.limit()
+	got = d.round(d.sender)
+	if len(got) != 2 || !strings.Contains(got[1].to, d.bea.Email) {
+		t.Fatalf("with two administrators the mail is %q, want one more to %s", got, d.bea.Email)
+	}
+}
+
 // Of two replicas one sends, and choices are obeyed.
 func TestSender_LeaseAndChoice(t *testing.T) {
 	t.Parallel()

@@ -171,16 +171,22 @@ const (
 // maxLine is how long a line of a header with encoded words may be, in bytes (RFC 2047).
 const maxLine = 76
 
+// plain cleans a text that is not trusted for a header, in which it means nothing but itself: "=?" would begin an encoded
+// word (RFC 2047), which programs decode, in names against the RFC also within quotes.
+func plain(text string, limit int) string {
+	return strings.ReplaceAll(validate.Clean(text, limit), "=?", "= ?")
+}
+
 // message is one mail as plain text. The subject and the name are not trusted: they are
-// cleaned of line breaks, and encoded. The key says what it is about: a mail that is sent
+// cleaned of line breaks and of encoded words, and encoded. The key says what it is about: a mail that is sent
 // again after a kill has the same key, and so the same Message-ID.
 func message(from mail.Address, name, to, subject, text, key string, now time.Time) []byte {
 	var b bytes.Buffer
 	header := func(name, value string) { b.WriteString(name + ": " + value + "\r\n") }
 	folded := func(name, value string) { b.WriteString(fold(name+": "+value) + "\r\n") }
 	folded("From", from.String())
-	folded("To", (&mail.Address{Name: validate.Clean(name, maxName), Address: validate.Clean(to, 320)}).String())
-	folded("Subject", mime.QEncoding.Encode("utf-8", validate.Clean(subject, maxSubject)))
+	folded("To", (&mail.Address{Name: plain(name, maxName), Address: validate.Clean(to, 320)}).String())
+	folded("Subject", mime.QEncoding.Encode("utf-8", plain(subject, maxSubject)))
 	header("Date", now.UTC().Format(time.RFC1123Z))
 	_, domain, _ := strings.Cut(from.Address, "@")
 	id := sha256.Sum256([]byte(key))

@@ -3,12 +3,14 @@ package mail_test
 import (
 	"crypto/tls"
 	"errors"
+	"mime"
 	"net"
 	netmail "net/mail"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/config"
 	"github.com/musterhq/muster/internal/service/mail"
 )
@@ -122,5 +124,29 @@ func TestCheck_Sender(t *testing.T) {
 	refuses := newServer(t, func(s *server) { s.answers["MAIL"] = "553 not you" })
 	if err := refuses.client(false).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "refuses the sender") {
 		t.Errorf("error = %v, want the refusal of the sender", err)
+	}
+}
+
+// A name that is an encoded word is shown as it was typed, and not decoded: it could turn the direction of the subject.
+func TestMessage_EncodedWord(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	const evil = "=?utf-8?q?=E2=80=AEtxet?="
+	for _, u := range []*account.User{&d.bea, &d.ada} {
+		changed, err := d.DB().UpdateUser(d.Context(), d.Company.ID, u.ID, func(u *account.User) error { u.Name = evil; return nil })
+		d.ok(err)
+		*u = changed
+	}
+	d.authorization()
+	got := d.round(d.sender)
+	if len(got) != 1 {
+		t.Fatalf("%d mails, want 1", len(got))
+	}
+	header, _ := d.read(got[0])
+	for _, name := range []string{"Subject", "To"} {
+		read, err := new(mime.WordDecoder).DecodeHeader(header.Get(name))
+		if d.ok(err); !strings.Contains(read, "= ?utf-8?q?=E2=80=AEtxet?=") {
+			t.Errorf("%s is %q, want the name as it was typed", name, read)
+		}
 	}
 }

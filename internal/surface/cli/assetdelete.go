@@ -46,7 +46,7 @@ type export struct {
 	file  *os.File
 	out   *bufio.Writer
 	rows  int
-	begun bool // Begin was called
+	whole bool // Commit succeeded: the rows may have been deleted
 }
 
 // newExport creates the file. It fails with fault.Refused if the file exists.
@@ -66,7 +66,7 @@ func newExport(path string) (*export, error) {
 
 // Begin implements durable.RowExporter. A transaction that is tried again calls it again, so it empties the file.
 func (e *export) Begin() error {
-	e.begun, e.rows = true, 0
+	e.whole, e.rows = false, 0
 	if _, err := e.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -86,14 +86,16 @@ func (e *export) Keep(table string, row map[string]any) error {
 
 // Commit implements durable.RowExporter.
 func (e *export) Commit() error {
-	return errors.Join(e.out.Flush(), e.file.Sync(), durable.Sync(filepath.Dir(e.file.Name())))
+	err := errors.Join(e.out.Flush(), e.file.Sync(), durable.Sync(filepath.Dir(e.file.Name())))
+	e.whole = err == nil
+	return err
 }
 
 // close closes the file, and returns failed with its own errors. It removes the file if the deletion
-// failed before Begin, or if none is true: nothing was deleted.
+// failed before Commit succeeded, or if none is true: nothing was deleted.
 func (e *export) close(failed error, none bool) error {
 	err := errors.Join(failed, e.file.Close())
-	if failed != nil && (none || !e.begun) {
+	if failed != nil && (none || !e.whole) {
 		err = errors.Join(err, os.Remove(e.file.Name()))
 	}
 	return err
