@@ -20,7 +20,8 @@ const (
 	// atOnce bounds the devices that one replica sends to at a time.
 	atOnce = 16
 	// takenFor is after how long a device is looked after that a process took and did not
-	// settle: longer than a channel's longest attempt.
+	// settle: longer than a channel's longest attempt. It is also how long one waits that was
+	// refused for a passing reason.
 	takenFor = 2 * time.Minute
 )
 
@@ -184,8 +185,8 @@ func (r *Runner) send(ctx context.Context, j Job, maker access.Principal, d Take
 			}
 		case !out.Reached && out.Fault.MayRetry():
 			status, outcome = DeviceWaiting, ""
-		case errors.Is(out.Fault, operation.ErrDoubt), out.Fault.Code == fault.Internal:
-			return // its command, if there is one, is found later
+		case errors.Is(out.Fault, operation.ErrDoubt), out.Fault.Code == fault.Internal, out.Fault.MayRetry():
+			return // its command, if there is one, is found later; without one, the device gets another turn
 		}
 	} else if u, ok := out.Result.(operation.Uncertain); ok && u.Unconfirmed() {
 		status = DeviceUnknown
