@@ -61,7 +61,7 @@ type rank int
 
 const (
 	urgent     rank = iota // a caller waits: commands, tokens, policies being applied
-	upkeep                 // policies brought up to date
+	upkeep                 // policies brought up to date, and looked at after a doubtful outcome
 	background             // reconcilers, and commands of jobs
 	prepaid                // a command of a job, whose query Prepare took
 	free                   // Pub/Sub, which has no part in the quota
