@@ -61,8 +61,8 @@ type Device struct {
 	// PolicyID and PolicyVersion are the policy that the device is to have. A companion has none.
 	PolicyID      string
 	PolicyVersion int
-	// HasIt: the device's last report has that policy, and the command that assigned it is still open.
-	// Only a check-in reads it.
+	// HasIt: the device's last report has that policy, and the command that assigned it is still open, or it is not
+	// known whether one assigned another. Only a check-in reads it.
 	HasIt bool
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/agent/protocol"
 	"github.com/musterhq/muster/internal/agentdevice"
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/enrollment"
 	"github.com/musterhq/muster/internal/policy"
@@ -78,7 +79,7 @@ type Commands interface {
 	Settle(ctx context.Context, f command.Feedback) (command.Command, bool, error)
 	// PolicyApplied makes the changes of policy final which the device's report decides; it
 	// fails as the database does.
-	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
+	PolicyApplied(ctx context.Context, assetID, policyID string, m asset.Management, at time.Time) error
 }
 
 // Deliveries keeps commands on their way to devices.

@@ -125,7 +125,7 @@ func (l *Server) observe(ctx context.Context, d agentdevice.Device, r protocol.C
 		return false, nil
 	}
 	if d.HasIt && r.Policy == nil { // it says nothing of its policy because that is what it reported last
-		if err := l.Commands.PolicyApplied(ctx, d.AssetID, d.PolicyID, now); err != nil {
+		if err := l.Commands.PolicyApplied(ctx, d.AssetID, d.PolicyID, asset.Agent, now); err != nil {
 			return false, err
 		}
 	}
@@ -156,7 +156,7 @@ func (l *Server) observe(ctx context.Context, d agentdevice.Device, r protocol.C
 	if err != nil || !change.Applied || o.AppliedPolicy == "" {
 		return located, err
 	}
-	return located, l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, now)
+	return located, l.Commands.PolicyApplied(ctx, d.AssetID, o.AppliedPolicy, asset.Agent, now)
 }
 
 // maxAcks is how many acknowledgments of one check-in are applied. The agent

@@ -3,6 +3,7 @@ package agentserver_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -85,5 +86,43 @@ func TestSend_MoveWhoseAnswerWasLost(t *testing.T) {
 	all, _, err := w.db.History(t.Context(), w.company.ID, p.asset().ID, operation.PageRequest{Size: 1})
 	if err != nil || len(all) != 1 || all[0].State != command.Succeeded {
 		t.Errorf("after the check-in: %+v, %v", all, err)
+	}
+}
+
+// A move that the service never made, as it ended in between, is UNCONFIRMED for ten minutes. Then it has failed: the device
+// has what is assigned.
+func TestCheckIn_MoveThatWasNeverMade(t *testing.T) {
+	w := newWorld(t)
+	p := w.enroll(protocol.Ed25519)
+	p.mustCheckIn()
+	other := w.newPolicy("Other")
+	w.commands.Crash = func(step string) {
+		if step == command.AfterIntent {
+			runtime.Goexit()
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err := w.commands.Execute(t.Context(), w.call,
+			command.Request{Type: command.ChangePolicy, AssetID: p.assetID, Body: command.PolicyRef(other.ID)})
+		t.Errorf("the service went on: %v", err)
+	}()
+	<-ended
+	w.commands.Crash = nil
+	if err := w.commands.Abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.mustCheckIn()
+	if c := p.latest(); c.State != command.Unconfirmed {
+		t.Errorf("at once it is %s %q", c.State, c.Outcome)
+	}
+	w.commands.Now = func() time.Time { return time.Now().Add(11 * time.Minute) }
+	p.mustCheckIn()
+	if c := p.latest(); c.State != command.Failed || c.Outcome != "the change was overtaken, or never made" {
+		t.Errorf("after ten minutes it is %s %q", c.State, c.Outcome)
+	}
+	if has := p.asset().Device.PolicyID; has != w.policy.ID {
+		t.Errorf("the device has the policy %s, want %s", has, w.policy.ID)
 	}
 }

@@ -9,6 +9,7 @@ package command
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/access"
@@ -84,6 +85,9 @@ type Command struct {
 	Ask *approval.Ask
 }
 
+// OfJob reports whether a job sends the command: its name is that of job.Ref, which no request can have.
+func (c Command) OfJob() bool { return strings.HasPrefix(c.IdempotencyRef, "job:") }
+
 // Channel carries commands to devices: the platform, the service for agents,
 // push.
 type Channel interface {
@@ -91,8 +95,8 @@ type Channel interface {
 	// in the service's own store until their devices fetch them returns the
 	// delivery, and what it comes to once it is committed: intent, delivery and
 	// outcome are one commit, and the store wakes the device. A receipt alone
-	// says that nothing will be sent, and why; if its verdict is Unreachable, no
-	// trace is kept. Nothing at all: the order goes by Send.
+	// says that nothing will be sent, and why; if its verdict is Unreachable, or
+	// Throttled, no trace is kept. Nothing at all: the order goes by Send.
 	Prepare(ctx context.Context, order Order) (*agentdevice.Delivery, *Receipt)
 	// Send makes one attempt, without retries, to hand over an order whose
 	// intent is durable. It never blocks longer than its own time limit, also

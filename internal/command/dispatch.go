@@ -28,7 +28,8 @@ func (s *Service) dispatch(ctx context.Context, call operation.Call, o Order) (R
 	ctx = context.WithoutCancel(ctx)
 	s.crash(BeforeIntent)
 	held, prepared := s.prepareDelivery(ctx, &o)
-	if held == nil && prepared != nil && prepared.Code == outcome.Unreachable { // known before anything is kept or sent
+	if held == nil && prepared != nil && (prepared.Code == outcome.Unreachable || prepared.Code == outcome.Throttled) {
+		// It is known before anything is kept or sent.
 		return Result{}, prepared.fault()
 	}
 	if held != nil && held.Place != nil {

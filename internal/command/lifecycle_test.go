@@ -150,7 +150,7 @@ func (l *lifecycle) adopt(t *rapid.T) {
 
 func (l *lifecycle) applied(t *rapid.T) {
 	p := rapid.SampledFrom([]string{"Office", "Field", "Lobby"}).Draw(t, "policy")
-	l.ok(l.service.PolicyApplied(l.ctx(), l.device.ID, l.policies[p].ID, l.clock.Now()))
+	l.ok(l.service.PolicyApplied(l.ctx(), l.device.ID, l.policies[p].ID, asset.Platform, l.clock.Now()))
 }
 
 // check is what holds after every step.

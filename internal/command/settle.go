@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/validate"
 )
@@ -124,10 +125,16 @@ func (s *Service) closest(open []Command, seen Observation) (best Command, found
 	return best, found
 }
 
+// lostAfter is after how long a change of policy that the service alone makes, and whose outcome is not known, was made or
+// never is: long after the attempt has ended.
+const lostAfter = 10 * time.Minute
+
 // PolicyApplied settles the changes of policy of a device that reports which
 // policy it has applied: the newest to that policy succeeded, and those before
-// it were overtaken. at is the device's own time of report.
-func (s *Service) PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error {
+// it were overtaken. at is the device's own time of report. For a device with an agent the
+// policy is also the one that is assigned, which only the service changes: a later change of
+// which it is not known whether it was made has failed after lostAfter.
+func (s *Service) PolicyApplied(ctx context.Context, assetID, policyID string, m asset.Management, at time.Time) error {
 	open, err := s.Store.OpenOf(ctx, assetID)
 	if err != nil {
 		return err
@@ -139,11 +146,16 @@ func (s *Service) PolicyApplied(ctx context.Context, assetID, policyID string, a
 		}
 	}
 	for _, c := range open {
-		if c.Type != ChangePolicy || c.CreatedAt.After(newest) {
+		later := c.CreatedAt.After(newest)
+		lost := m == asset.Agent && c.State == Unconfirmed && c.CreatedAt.Before(s.now().Add(-lostAfter))
+		if c.Type != ChangePolicy || later && !lost {
 			continue
 		}
 		f := Feedback{CommandID: c.ID, Succeeded: c.PolicyID == policyID, At: at, Outcome: "the device reports the new policy"}
-		if !f.Succeeded {
+		switch {
+		case later:
+			f.Outcome = "the change was overtaken, or never made"
+		case !f.Succeeded:
 			f.Outcome = "overtaken by a later change of policy"
 		}
 		if _, _, err := s.Settle(ctx, f); err != nil {

@@ -205,12 +205,12 @@ func TestPolicyApplied(t *testing.T) {
 	a := f.enroll(fullyManaged)
 	office, field := f.policies["Office"], f.policies["Field"]
 	move, lock := f.begun(a, command.ChangePolicy, ""), f.begun(a, command.Lock, "op-1")
-	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office.ID, f.clock.Now())) // still the old one
+	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office.ID, asset.Platform, f.clock.Now())) // still the old one
 	if c, _ := f.db.Command(f.ctx(), move.ID); c.State != command.Sent {
 		t.Fatalf("settled by the old policy: %+v", c)
 	}
 	at := f.clock.Now().Add(time.Minute)
-	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, field.ID, at))
+	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, field.ID, asset.Platform, at))
 	for id, want := range map[string]command.State{move.ID: command.Succeeded, lock.ID: command.Sent} {
 		t.Run(id, func(t *testing.T) {
 			if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want || c.Type == command.ChangePolicy &&
@@ -237,13 +237,47 @@ func TestPolicyApplied_EndsOlderChanges(t *testing.T) {
 	intent("c1", field, command.Sent)
 	intent("c2", office, command.Unconfirmed)
 	intent("c3", field, command.Sent)
-	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office, f.clock.Now()))
+	f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office, asset.Platform, f.clock.Now()))
 	for id, want := range map[string]command.State{"c1": command.Failed, "c2": command.Succeeded, "c3": command.Sent} {
 		t.Run(id, func(t *testing.T) {
 			if c, err := f.db.Command(f.ctx(), id); err != nil || c.State != want {
 				t.Errorf("%s is %+v, %v, want %s", id, c, err, want)
 			}
 		})
+	}
+}
+
+// Only where the service alone assigns policies, a change that is not known to be made has failed, and not at once.
+func TestPolicyApplied_ChangeNeverMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.enroll(fullyManaged)
+	office, field := f.policies["Office"].ID, f.policies["Field"].ID
+	for id, state := range map[string]command.State{"c1": command.Unconfirmed, "c2": command.Sent} {
+		c := command.Command{ID: id, CompanyID: a.CompanyID, AssetID: a.ID, Epoch: a.Device.Epoch, Type: command.ChangePolicy, State: state,
+			CreatedAt: f.clock.Now(), PolicyID: field}
+		if _, _, err := f.db.Begin(f.ctx(), c, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		passes time.Duration
+		m      asset.Management
+		want   command.State
+	}{
+		{9 * time.Minute, asset.Agent, command.Unconfirmed},
+		{2 * time.Minute, asset.Platform, command.Unconfirmed},
+		{0, asset.Agent, command.Failed},
+	} {
+		f.clock.Advance(step.passes)
+		f.ok(f.service.PolicyApplied(f.ctx(), a.ID, office, step.m, f.clock.Now()))
+		lost, err := f.db.Command(f.ctx(), "c1")
+		f.ok(err)
+		sent, err := f.db.Command(f.ctx(), "c2")
+		f.ok(err)
+		if lost.State != step.want || sent.State != command.Sent {
+			t.Errorf("of %s after %s: %s and %s, want %s and SENT", step.m, step.passes, lost.State, sent.State, step.want)
+		}
 	}
 }
 

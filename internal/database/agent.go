@@ -31,8 +31,10 @@ const agentPolicy = `COALESCE((SELECT a.policy_id FROM assets a
 		WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'), 0)`
 
 // agentHasIt reads for a row of agent_devices whether the device has reported the policy that is
-// assigned, at its present version, while an open command moves it there: back, as a rule.
-const agentHasIt = `EXISTS (SELECT 1 FROM assets a JOIN commands m ON m.policy_id = a.policy_id AND m.asset_id = a.id AND m.epoch = a.epoch
+// assigned, at its present version, while an open command moves it there, back as a rule, or
+// it is not known whether one moved it elsewhere.
+const agentHasIt = `EXISTS (SELECT 1 FROM assets a JOIN commands m ON m.asset_id = a.id AND m.epoch = a.epoch
+		AND (m.policy_id = a.policy_id OR m.state = 'UNCONFIRMED')
 	JOIN policies p ON p.id = a.policy_id AND p.version = a.applied_version
 	WHERE a.id = agent_devices.asset_id AND a.epoch = agent_devices.epoch AND agent_devices.role <> 'companion'
 	AND a.applied_policy_id = a.policy_id AND m.state IN ('PREPARED', 'SENT', 'UNCONFIRMED') AND m.type = 'CHANGE_POLICY')`

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/account"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/database"
@@ -23,17 +24,31 @@ import (
 	"github.com/musterhq/muster/internal/operation"
 	sent "github.com/musterhq/muster/internal/outcome"
 	"github.com/musterhq/muster/internal/resource"
+	"github.com/musterhq/muster/test/poll"
 )
 
 // sender is a channel that counts what each device is sent.
 type sender struct {
-	command.Direct
+	hangs   chan struct{} // until it is closed, no order is answered; nil: each is at once
 	mu      sync.Mutex
+	full    bool            // there is no room for an order of a job
 	sent    map[string]int  // by asset
 	receipt command.Receipt // of each; zero: done
 }
 
+func (s *sender) Prepare(_ context.Context, o command.Order) (*agentdevice.Delivery, *command.Receipt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full && o.Command.OfJob() {
+		return nil, &command.Receipt{Code: sent.Throttled}
+	}
+	return nil, nil
+}
+
 func (s *sender) Send(_ context.Context, o command.Order) command.Receipt {
+	if s.hangs != nil {
+		<-s.hangs
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent[o.AssetID]++
@@ -300,6 +315,82 @@ func TestJob_ItsMakersRightsAtEachSend(t *testing.T) {
 		equal(f, "of another company", rest(other, nil), "CANCELED 0")
 		equal(f, "of no policy", rest(f.company.ID, []string{}), "CANCELED 0")
 		equal(f, "of another policy", rest(f.company.ID, []string{"other"}), "CANCELED 0")
+	})
+}
+
+// A device for which there was no room gets its command later, once. One whose command was not sent does not get it again,
+// and is an error also when the command is not kept any more.
+func TestJob_WaitsForRoom(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(4)
+		s := &sender{sent: map[string]int{}, full: true}
+		r := f.jobReplica(f.db, s, nil)
+		_, p := f.jobMaker()
+		create := func() job.Job {
+			j, err := r.service.Create(f.Context(), p,
+				job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, Rate: job.MaxRate})
+			f.ok(err)
+			return j
+		}
+		j := f.goOn(create(), 5, r)
+		equal(f, "without room", fmt.Sprint(j.Status, f.jobCounts(j), f.recorded(activity.Command("REBOOT"))), "RUNNINGIN_PROGRESS 40")
+		s.full = false
+		f.clock.Advance(2 * time.Minute)
+		j = f.goOn(j, 4, r)
+		most, devices := s.most()
+		equal(f, "with room", fmt.Sprint(j.Status, f.jobCounts(j), most, devices), "DONESUCCESS 41 4")
+
+		s.receipt = command.Receipt{Code: sent.NotSent}
+		f.clock.Advance(time.Minute)
+		j = f.goOn(create(), 4, r)
+		f.clock.Advance(2 * time.Minute)
+		j = f.goOn(j, 4, r)
+		most, devices = s.most()
+		equal(f, "not sent", fmt.Sprint(j.Status, f.jobCounts(j), most, devices), "DONEERROR 42 4")
+		f.tamper(`DELETE FROM commands`)
+		equal(f, "without the commands", f.jobCounts(j), "ERROR 4")
+	})
+}
+
+// A company whose channel hangs has no more than its slots: a job of another company ends at its rate.
+func TestJob_CompanyThatHangs(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.fleetOf(40)
+		s := &sender{sent: map[string]int{}, hangs: make(chan struct{})}
+		r := f.jobReplica(f.db, s, nil)
+		_, p := f.jobMaker()
+		j, err := r.service.Create(f.Context(), p,
+			job.Spec{Command: "reboot", Words: "all=true", Filter: asset.Filter{CompanyID: f.company.ID}, Rate: job.MaxRate})
+		f.ok(err)
+		other := f.newCompany("other")
+		var ids []string
+		for range 10 {
+			ids = append(ids, resource.NewID())
+			f.ok(f.db.ImportAssets(f.Context(), []asset.Asset{{ID: ids[len(ids)-1], CompanyID: other.ID}}))
+		}
+		theirs, err := r.service.Create(f.Context(), access.Principal{Kind: access.System, ID: "operator", CompanyID: other.ID,
+			CompanySlug: other.Slug, Permissions: access.All, Settings: other.Settings},
+			job.Spec{Command: "tags", Arguments: json.RawMessage(`{"add":["x"]}`), Assets: ids, Rate: 120})
+		f.ok(err)
+		for range 9 {
+			f.clock.Advance(time.Second)
+			f.ok(r.Round(f.Context()))
+			f.ok(poll.For(10*time.Second, func() error {
+				counts, err := f.db.JobCounts(f.Context(), other.ID, theirs.ID)
+				if err == nil && counts[job.DeviceTaken] > 0 {
+					err = fmt.Errorf("%v", counts)
+				}
+				return err
+			}))
+		}
+		theirs, err = f.db.Job(f.Context(), other.ID, theirs.ID)
+		f.ok(err)
+		equal(f, "the other company's", theirs.Status, job.Done)
+		equal(f, "of the one that hangs", f.jobCounts(j), "WAITING 32, IN_PROGRESS 8")
+		close(s.hangs)
+		r.Wait()
+		j = f.goOn(j, 12, r)
+		equal(f, "once it is answered", fmt.Sprint(j.Status, f.jobCounts(j)), "DONESUCCESS 40")
 	})
 }
 

@@ -78,9 +78,10 @@ func (db *DB) LookAfter(ctx context.Context, before time.Time) error {
 	if err != nil || !left {
 		return err
 	}
-	return db.exec(ctx, `UPDATE job_devices SET state = CASE WHEN EXISTS (SELECT 1 FROM commands m
-			WHERE m.idempotency_ref = 'job:' || job_devices.job_id || ':' || job_devices.asset_id AND m.idempotency_ref <> '')
-		OR `+changedByJob+` THEN 'SUCCESS' ELSE 'WAITING' END WHERE `+leftAlone, args...)
+	return db.exec(ctx, `UPDATE job_devices SET state = COALESCE((SELECT CASE m.state WHEN 'ERROR' THEN 'ERROR' ELSE 'SUCCESS' END
+			FROM commands m
+			WHERE m.idempotency_ref = 'job:' || job_devices.job_id || ':' || job_devices.asset_id AND m.idempotency_ref <> ''),
+		CASE WHEN `+changedByJob+` THEN 'SUCCESS' ELSE 'WAITING' END) WHERE `+leftAlone, args...)
 }
 
 // hadItsTurn is the outcome of an asset of a job whose device is that of another, which was sent to.

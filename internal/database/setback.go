@@ -34,7 +34,7 @@ func pauses() []pause {
 		{"push_retries", "next_at", 10 * time.Minute},
 		{"command_polls", "next_at", retry},
 		{"command_cancels", "tried_at", 0},
-		{"proposals", "look_at", 3 * time.Minute},
+		{"proposals", "look_at", 10 * time.Minute},
 		{"enrollment_codes", "drop_at", time.Minute},
 		{"webhooks", "moved_at", 0},
 		{"webhooks", "claim_until", time.Minute},

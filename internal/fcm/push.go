@@ -171,6 +171,9 @@ func (p *Push) release(ctx context.Context, o command.Order) {
 // knows something to report of it.
 func (p *Push) unreachable(ctx context.Context, o command.Order, why string, cause error) command.Receipt {
 	if o.Command.Type == command.StatusReport {
+		if _, refused := p.cfg.Otherwise.Prepare(ctx, o); refused != nil {
+			return *refused
+		}
 		return p.cfg.Otherwise.Send(ctx, o)
 	}
 	return command.Receipt{Code: outcome.Unreachable, Detail: why, Cause: cause}

@@ -17,10 +17,9 @@ import (
 const (
 	// Every is how often a Runner looks for devices that are due.
 	Every = 500 * time.Millisecond
-	// atOnce bounds the devices that one replica sends to at a time.
-	atOnce = 16
 	// takenFor is after how long a device is looked after that a process took and did not
-	// settle: longer than a channel's longest attempt.
+	// settle: longer than a channel's longest attempt. It is also how long one waits that was
+	// refused for a passing reason.
 	takenFor = 2 * time.Minute
 )
 
@@ -69,13 +68,13 @@ type Config struct {
 type Runner struct {
 	Config
 	kernel *operation.Kernel
-	free   chan struct{} // one for each device that may be sent to
+	slots  slots // of the devices that are sent to
 	sends  sync.WaitGroup
 }
 
 // NewRunner returns a runner. Its kernel has no budgets: the rate of a job takes the place of its maker's.
 func NewRunner(c Config) *Runner {
-	return &Runner{Config: c, free: make(chan struct{}, atOnce),
+	return &Runner{Config: c,
 		kernel: operation.NewKernel(operation.Config{Budgets: operation.Budgets{Uncounted: true}, Stands: c.Stands,
 			Log: c.Log, Now: c.Now})}
 }
@@ -110,19 +109,19 @@ func (r *Runner) Round(ctx context.Context) error {
 
 // advance takes what is due of one job.
 func (r *Runner) advance(ctx context.Context, j Job, now time.Time) error {
+	n, next := j.due(now)
+	if n = min(n, r.slots.room(j.CompanyID)); n == 0 {
+		return nil
+	}
 	maker, err := r.maker(ctx, j)
 	if err != nil {
 		return r.hold(ctx, j, err)
 	}
-	n, next := j.due(now)
-	if n = min(n, cap(r.free)-len(r.free)); n == 0 {
-		return nil
-	}
 	taken, err := r.Queue.TakeDevices(ctx, j, n, next, now)
 	for _, d := range taken {
-		r.free <- struct{}{}
+		r.slots.take(j.CompanyID)
 		r.sends.Go(func() {
-			defer func() { <-r.free }()
+			defer r.slots.leave(j.CompanyID)
 			r.send(context.WithoutCancel(ctx), j, maker, d)
 		})
 	}
@@ -184,8 +183,8 @@ func (r *Runner) send(ctx context.Context, j Job, maker access.Principal, d Take
 			}
 		case !out.Reached && out.Fault.MayRetry():
 			status, outcome = DeviceWaiting, ""
-		case errors.Is(out.Fault, operation.ErrDoubt), out.Fault.Code == fault.Internal:
-			return // its command, if there is one, is found later
+		case errors.Is(out.Fault, operation.ErrDoubt), out.Fault.Code == fault.Internal, out.Fault.MayRetry():
+			return // its command, if there is one, is found later; without one, the device gets another turn
 		}
 	} else if u, ok := out.Result.(operation.Uncertain); ok && u.Unconfirmed() {
 		status = DeviceUnknown

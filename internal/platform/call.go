@@ -61,8 +61,9 @@ type rank int
 
 const (
 	urgent     rank = iota // a caller waits: commands, tokens, policies being applied
-	upkeep                 // policies brought up to date
-	background             // reconcilers
+	upkeep                 // policies brought up to date, and looked at after a doubtful outcome
+	background             // reconcilers, and commands of jobs
+	prepaid                // a command of a job, whose query Prepare took
 	free                   // Pub/Sub, which has no part in the quota
 )
 
@@ -142,7 +143,7 @@ func (p *Platform) attempt(ctx context.Context, method string, attempt func(cont
 
 // spend takes one query from the project's shared quota.
 func (p *Platform) spend(ctx context.Context, method string, r rank) error {
-	if p.store.Quota == nil || p.cfg.Quota < 0 || r == free {
+	if p.store.Quota == nil || p.cfg.Quota < 0 || r == free || r == prepaid {
 		return nil
 	}
 	ok, err := p.store.Quota.SpendQuery(ctx, p.cfg.Project, p.cfg.Quota, r.reserve(p.cfg.Quota), QuotaWindow, r == background, p.now())

@@ -9,6 +9,7 @@ import (
 
 	androidmanagement "google.golang.org/api/androidmanagement/v1"
 
+	"github.com/musterhq/muster/internal/agentdevice"
 	"github.com/musterhq/muster/internal/asset"
 	"github.com/musterhq/muster/internal/command"
 	"github.com/musterhq/muster/internal/company"
@@ -41,6 +42,28 @@ const (
 	methodModifyDeadline  = "pubsub.projects.subscriptions.modifyAckDeadline"
 	methodGetSubscription = "pubsub.projects.subscriptions.get"
 )
+
+// Prepare implements command.Channel. An order of a job leaves part of the quota to callers who wait: one that finds no more
+// than that is not begun. Its query is taken here, and not once more by Send, so that no other job can take it in between.
+func (p *Platform) Prepare(ctx context.Context, o command.Order) (*agentdevice.Delivery, *command.Receipt) {
+	if !o.Command.OfJob() {
+		return nil, nil
+	}
+	if err := p.spend(ctx, methodIssueCommand, background); err != nil {
+		r := receipt(err, false)
+		r.Code = outcome.Throttled
+		return nil, &r
+	}
+	return nil, nil
+}
+
+// rankOf is the rank of the call that carries out an order.
+func rankOf(o command.Order) rank {
+	if o.Command.OfJob() {
+		return prepaid
+	}
+	return urgent
+}
 
 // Send implements command.Channel: one attempt, within the call's time limit,
 // also when the caller goes away (contract 7.1). Only a change of policy may
@@ -78,7 +101,7 @@ func (p *Platform) owner(ctx context.Context, o command.Order, method string) (c
 // issue sends a command through the vendor's issueCommand.
 func (p *Platform) issue(ctx context.Context, o command.Order) command.Receipt {
 	request := vendorCommand(o)
-	answer, err := ask(ctx, p, methodIssueCommand, urgent, p.am.Enterprises.Devices.IssueCommand(o.Device.Name, request))
+	answer, err := ask(ctx, p, methodIssueCommand, rankOf(o), p.am.Enterprises.Devices.IssueCommand(o.Device.Name, request))
 	if err == nil && (answer == nil || answer.Name == "") {
 		err = &Failure{Method: methodIssueCommand, Code: outcome.Unknown, Message: "the answer names no operation"}
 	}
@@ -113,16 +136,16 @@ func (p *Platform) movePolicy(ctx context.Context, o command.Order) command.Rece
 		return *refusal
 	}
 	name := policyName(owner.Enterprise, body.Policy.ID)
-	patch := func() (*androidmanagement.Device, error) {
-		return ask(ctx, p, methodPatchDevice, urgent,
+	patch := func(r rank) (*androidmanagement.Device, error) {
+		return ask(ctx, p, methodPatchDevice, r,
 			p.am.Enterprises.Devices.Patch(o.Device.Name, &androidmanagement.Device{PolicyName: name}).UpdateMask("policyName"))
 	}
-	answer, err := patch()
+	answer, err := patch(rankOf(o))
 	if code := codeOf(err); code == outcome.Missing || code == outcome.Refused {
 		again, unsettled := p.pushedAgain(ctx, owner, body.Policy)
 		switch {
 		case again:
-			answer, err = patch()
+			answer, err = patch(urgent)
 		case unsettled != nil && code == outcome.Missing:
 			return unsure(err, unsettled)
 		}
@@ -143,7 +166,7 @@ func (p *Platform) refresh(ctx context.Context, o command.Order) command.Receipt
 	if unread != nil {
 		return *unread
 	}
-	device, asOf, err := p.readDevice(ctx, o.Device.Name, urgent)
+	device, asOf, err := p.readDevice(ctx, o.Device.Name, rankOf(o))
 	if err != nil {
 		return p.failed(ctx, o, err)
 	}

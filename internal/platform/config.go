@@ -80,7 +80,6 @@ type Config struct {
 
 // Platform speaks to the vendor for all companies of the service.
 type Platform struct {
-	command.Direct
 	cfg    Config
 	log    *slog.Logger
 	now    func() time.Time

@@ -69,7 +69,7 @@ func (p *Platform) observe(ctx context.Context, o enrollment.Observation) (strin
 		return applied, nil
 	}
 	at := cmp.Or(o.ReportedAt, o.ObservedAt)
-	if err := p.store.Commands.PolicyApplied(ctx, change.AssetID, change.PolicyID, at); err != nil {
+	if err := p.store.Commands.PolicyApplied(ctx, change.AssetID, change.PolicyID, asset.Platform, at); err != nil {
 		return failed, err
 	}
 	return applied, nil

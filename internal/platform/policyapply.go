@@ -41,7 +41,7 @@ const maxCopy = 8 << 20
 // protocol's default, so defaults do not count in the comparison.
 func (p *Platform) ReadCopy(ctx context.Context, c company.Company, of policy.Policy) (policy.Copy, error) {
 	var text []byte
-	err := p.call(ctx, methodGetPolicy, urgent, func(ctx context.Context) (err error) {
+	err := p.call(ctx, methodGetPolicy, upkeep, func(ctx context.Context) (err error) {
 		text, err = p.exchange(ctx, http.MethodGet, policyName(c.Enterprise, of.ID), nil)
 		return err
 	})

@@ -470,3 +470,47 @@ func TestQuota_CommandsFirst(t *testing.T) {
 		b.ok(b.platform.CompareDevices(b.Context(), b.company))
 	})
 }
+
+// Jobs leave 30 % of the quota to callers, looks after a doubtful outcome 10 %. A command of a job takes one query of it.
+func TestQuota_CallersBeforeJobs(t *testing.T) {
+	on(t, func(b *bench) {
+		b.start(func(c *platform.Config) { c.Quota = 20; c.Schedule.Commands = time.Hour })
+		b.connect()
+		b.run()
+		a := b.device()
+		b.halt()
+		b.pass(100 * time.Second)
+		job := func() command.Receipt {
+			b.Helper()
+			o := b.order(a, command.Lock, nil)
+			o.Command.IdempotencyRef = "job:j1:" + o.Command.ID
+			held, refused := b.platform.Prepare(b.Context(), o)
+			switch {
+			case held != nil:
+				b.Error("the platform keeps an order")
+			case refused != nil:
+				return *refused
+			}
+			return b.platform.Send(b.Context(), o)
+		}
+		outcomes := map[outcome.Code]int{}
+		for range 20 {
+			outcomes[job().Code]++
+		}
+		b.equal("the jobs'", outcomes, map[outcome.Code]int{outcome.Accepted: 14, outcome.Throttled: 6})
+		b.says("why", job().Detail, "the quota of platform queries is used up for the moment")
+		for range 5 {
+			b.equal("a caller's", b.send(a, command.Lock, nil).Code, outcome.Accepted)
+		}
+		if _, err := b.platform.ReadCopy(b.Context(), b.company, b.policy); err == nil {
+			b.Error("a look after a doubtful outcome took the last query")
+		}
+		b.equal("the last query", b.send(a, command.Lock, nil).Code, outcome.Accepted)
+		b.pass(100 * time.Second)
+		b.fault(emulator.Fault{Method: "devices.issueCommand", Status: 429})
+		b.equal("throttled", b.send(a, command.Lock, nil).Code, outcome.Throttled)
+		b.equal("a job's after that", job().Code, outcome.Throttled)
+		b.pass(time.Minute)
+		b.equal("a job's after a minute", job().Code, outcome.Accepted)
+	})
+}

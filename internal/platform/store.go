@@ -78,7 +78,7 @@ type Commands interface {
 	// as command.Service does; fault.NotFound if there is no such command.
 	Adopt(ctx context.Context, ref string, seen command.Observation) (command.Command, error)
 	// PolicyApplied ends the commands that moved an asset to the policy that it reports.
-	PolicyApplied(ctx context.Context, assetID, policyID string, at time.Time) error
+	PolicyApplied(ctx context.Context, assetID, policyID string, m asset.Management, at time.Time) error
 }
 
 // Records are what the service knows of commands and devices. Each method fails as the database does,

@@ -209,7 +209,7 @@ func (r *fixture) open() *database.DB {
 func (r *fixture) replica(db *database.DB) (*proposal.Service, *proposal.Reconciler) {
 	return &proposal.Service{Store: db, Policies: db, Companies: db, Checker: r.vendor.schema, Publisher: r.vendor,
 			PublicURL: "https://muster.test", LeaseWait: 2 * time.Second},
-		&proposal.Reconciler{Store: db, Policies: db, Companies: db, Publisher: r.vendor}
+		&proposal.Reconciler{Store: db, Policies: db, Companies: db, Publisher: r.vendor, Now: r.clock.Now}
 }
 
 func (r *fixture) ok(err error) {

@@ -19,8 +19,9 @@ const (
 	firstLook  = time.Second
 	secondLook = 30 * time.Second
 	thirdLook  = 3 * time.Minute
-	// blindLook is when to try again if the platform could not be asked.
-	blindLook = 15 * time.Second
+	// blindLook is when to try again at first if the platform could not be asked, and longestBlind at most.
+	blindLook    = 15 * time.Second
+	longestBlind = 10 * time.Minute
 )
 
 // reconcileBatch bounds the proposals of one round.
@@ -54,6 +55,7 @@ type Reconciler struct {
 	Policies  Policies
 	Companies Companies
 	Publisher Publisher
+	Now       func() time.Time
 	Log       *slog.Logger // nil: silent
 }
 
@@ -105,7 +107,7 @@ func (k *Reconciler) look(ctx context.Context, p Proposal) (Ending, error) {
 	if err != nil && !missing {
 		return Ending{}, err
 	}
-	e := Ending{Status: Unconfirmed, Outcome: "the service was interrupted, and the platform could not be asked", LookIn: blindLook}
+	e := Ending{Status: Unconfirmed, Outcome: "the service was interrupted, and the platform could not be asked", LookIn: k.nextBlind(p)}
 	if !c.Connected() {
 		e.LookIn = 0 // there is no copy any more
 		asked, err := k.Store.WasDisconnected(ctx, c.ID)
@@ -146,6 +148,15 @@ func (k *Reconciler) compare(ctx context.Context, c company.Company, p Proposal,
 	}
 	e.Doubted = !found.Same
 	return e, nil
+}
+
+// nextBlind is how long after a look that saw nothing the next one is due: as long as the proposal can have been in doubt.
+func (k *Reconciler) nextBlind(p Proposal) time.Duration {
+	since := p.CreatedAt
+	if p.Approval.At.After(since) {
+		since = p.Approval.At
+	}
+	return min(max(k.Now().Sub(since), blindLook), longestBlind)
 }
 
 // nextLook is how long after a look the next one is due; 0: it was the last.

@@ -83,7 +83,7 @@ func (r *fixture) doubtful(made proposal.Proposal) (*looks, *proposal.Reconciler
 	r.code(fault.Internal, err)
 	l := &looks{DB: r.db, platform: r.vendor}
 	r.clock.Advance(time.Minute)
-	return l, &proposal.Reconciler{Store: l, Policies: l, Companies: r.db, Publisher: l}
+	return l, &proposal.Reconciler{Store: l, Policies: l, Companies: r.db, Publisher: l, Now: r.clock.Now}
 }
 
 // A look finds out whether the platform has what is saved: only then the policy is not sent again.
@@ -151,5 +151,39 @@ func TestReconciler_Fails(t *testing.T) {
 		expect.Equal(t, c.name, expect.Values{"code": {fault.CodeOf(err), c.want}, "endings": {len(l.endings), c.endings},
 			"told": {strings.Count(told.String(), "looked at the platform's copy"), c.told}})
 		r.clock.Advance(time.Minute)
+	}
+}
+
+// A platform that cannot be asked is asked more and more rarely, and at least every ten minutes.
+func TestReconciler_BlindLooks(t *testing.T) {
+	t.Parallel()
+	r := onSQLite(t)
+	p := r.newPolicy("Warehouse", 0)
+	l, k := r.doubtful(r.propose(p, "CAMERA", "BLOCK"))
+	hear := func(deaf bool) {
+		r.vendor.mu.Lock()
+		defer r.vendor.mu.Unlock()
+		r.vendor.deaf = deaf
+	}
+	pass := func(span time.Duration) {
+		t.Helper()
+		for i := range span / (15 * time.Second) {
+			r.ok(k.Settle(t.Context()))
+			if i%4 == 0 {
+				r.ok(r.db.Sweep(t.Context(), r.clock.Now()))
+			}
+			r.clock.Advance(15 * time.Second)
+		}
+	}
+	hear(true)
+	pass(time.Hour)
+	if n := len(l.read); n < 8 || n >= 20 {
+		t.Errorf("asked %d times in an hour, want 8 to 19", n)
+	}
+	hear(false)
+	l.endings = nil
+	pass(10 * time.Minute)
+	if len(l.endings) == 0 || !l.endings[0].Looked {
+		t.Errorf("within ten minutes after it answers again: ended %+v", l.endings)
 	}
 }

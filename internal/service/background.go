@@ -43,7 +43,8 @@ const (
 
 // background lists what runs beside the requests.
 func (w *wiring) background() {
-	proposals := &proposal.Reconciler{Store: w.db, Policies: w.db, Companies: w.db, Publisher: w.platform, Log: w.options.Logger}
+	proposals := &proposal.Reconciler{Store: w.db, Policies: w.db, Companies: w.db, Publisher: w.platform, Now: w.db.Now,
+		Log: w.options.Logger}
 	w.loops = []Loop{
 		w.every("presence", database.PresentEvery, w.reportPresence),
 		w.every("command sweeper", sweepInterval, w.commands.Sweep),
