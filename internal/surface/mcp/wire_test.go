@@ -373,9 +373,12 @@ func TestCredentials_DatabaseIsAway(t *testing.T) {
 		}
 		got := assistant.Request("tools/list", nil)
 		m := got.Members(t)
-		if got.Status != http.StatusServiceUnavailable || m["status"] != 503.0 || m["message"] != operation.NotSentDetail ||
-			m["error"] != "Service Unavailable" || !strings.Contains(string(log.Text()), errSecret.Error()) {
-			t.Errorf("%s: %d %s; the log has %q", what, got.Status, got.Body, log.Text())
+		if got.Status != http.StatusServiceUnavailable || m["status"] != 503.0 || m["error"] != "Service Unavailable" ||
+			m["message"] != operation.NotSentDetail {
+			t.Errorf("%s: %d %s", what, got.Status, got.Body)
+		}
+		if text := string(log.Text()); !strings.Contains(text, errSecret.Error()) {
+			t.Errorf("%s: the log has %q", what, text)
 		}
 	}
 }
@@ -410,9 +413,12 @@ func TestTools_OwnFailureIsTheirError(t *testing.T) {
 			f := &failing{fail: fail}
 			assistant, log, noted := serveFailing(t, f, f)
 			got := assistant.Call(tool, `{"assetId":"`+id+`"}`)
-			if e := got.Failed(t); e.Code != "internal_error" || e.Status != 500 || e.Retryable ||
-				!strings.Contains(e.Message, got.Header.Get("X-Request-Id")) || strings.Contains(string(got.Body), "secret") {
-				t.Errorf("%s in %s: %d %s", what, tool, got.Status, got.Body)
+			e := got.Failed(t)
+			if e.Code != "internal_error" || e.Status != 500 || e.Retryable {
+				t.Errorf("%s in %s: %+v", what, tool, e)
+			}
+			if !strings.Contains(e.Message, got.Header.Get("X-Request-Id")) || strings.Contains(string(got.Body), "secret") {
+				t.Errorf("%s in %s: the message %q", what, tool, e.Message)
 			}
 			if status := <-noted; status != 500 || !strings.Contains(string(log.Text()), errSecret.Error()) {
 				t.Errorf("%s in %s: noted as %d, the log has %q", what, tool, status, log.Text())

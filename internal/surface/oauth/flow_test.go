@@ -324,9 +324,11 @@ func TestAuthorize_FailureIsTemporary(t *testing.T) {
 	}
 	w.oauth.Store = lost{store}
 	page, body = w.send("GET", w.server.URL+oauthserver.AuthorizePath+"?"+w.request(client).Encode(), nil)
-	if page.Status != 503 || page.Header.Get("Retry-After") != "5" || !strings.Contains(body, "Try again in a moment") ||
-		strings.Contains(body, "cannot be trusted") || strings.Contains(body, "/var/lib") {
-		t.Errorf("%d, Retry-After %q, %s", page.Status, page.Header.Get("Retry-After"), body)
+	if page.Status != 503 || page.Header.Get("Retry-After") != "5" {
+		t.Errorf("to a client that cannot be read: %d, Retry-After %q", page.Status, page.Header.Get("Retry-After"))
+	}
+	if !strings.Contains(body, "Try again in a moment") || strings.Contains(body, "cannot be trusted") || strings.Contains(body, "/var/lib") {
+		t.Errorf("the page says %s", body)
 	}
 }
 
