@@ -165,13 +165,16 @@ func addLetter(ctx context.Context, t *tx, s account.PendingSignIn, now time.Tim
 		resource.NewID(), s.UserID, s.CompanyID, base64.StdEncoding.EncodeToString(s.Letter), millis(now), millis(now))
 }
 
-// Letters implements attention.MailStore. The letter of a user who can sign in stays until the sweep takes it.
+// Letters implements attention.MailStore. The letter of a user who can sign in, or whose link has ended, stays until the sweep
+// takes it: after weeks without the service, that is hours later.
 func (db *DB) Letters(ctx context.Context, limit int) ([]attention.Letter, error) {
+	now := db.now()
 	return list(ctx, db.read(), into(func(l *attention.Letter) []any {
 		return []any{&l.ID, &l.UserID, &l.CompanyID, &l.Company, &l.Name, &l.Email, asBase64{&l.Sealed}, &l.Failures}
 	}), `SELECT m.id, m.user_id, m.company_id, c.name, u.name, u.email, m.sealed, m.failures FROM mail_letters m
-		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND NOT u.disabled
-			AND u.password_hash = '' AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = u.id) ORDER BY m.next_at, m.id LIMIT ?`, millis(db.now()), limit)
+		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND m.created_at > ? AND NOT u.disabled
+			AND u.password_hash = '' AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = u.id) ORDER BY m.next_at, m.id LIMIT ?`,
+		millis(now), millis(now.Add(-account.InvitationLife)), limit)
 }
 
 // LetterDone implements attention.MailStore.
