@@ -165,21 +165,16 @@ func addLetter(ctx context.Context, t *tx, s account.PendingSignIn, now time.Tim
 		resource.NewID(), s.UserID, s.CompanyID, base64.StdEncoding.EncodeToString(s.Letter), millis(now), millis(now))
 }
 
-// inviterGone holds for a user u whose invitation names an inviter who was deleted or disabled. The data of such a step is an
-// account.Inviter in JSON, which begins with the id, of 26 characters. One without an id names no inviter.
-const inviterGone = `EXISTS (SELECT 1 FROM signin_steps s WHERE s.user_id = u.id AND s.user_id <> '' AND s.kind = 'INVITATION'
-	AND s.company_id = u.company_id AND s.data LIKE '{"id":"%' AND s.data NOT LIKE '{"id":""%' AND NOT EXISTS (SELECT 1 FROM users i
-		WHERE i.id = SUBSTR(s.data, 8, 26) AND i.company_id = u.company_id AND NOT i.disabled))`
-
-// Letters implements attention.MailStore. The letter of a user who can sign in, or whose inviter was disabled, stays until the
-// sweep takes it.
+// Letters implements attention.MailStore. The letter of a user who can sign in, or whose link has ended, stays until the sweep
+// takes it: after weeks without the service, that is hours later.
 func (db *DB) Letters(ctx context.Context, limit int) ([]attention.Letter, error) {
+	now := db.now()
 	return list(ctx, db.read(), into(func(l *attention.Letter) []any {
 		return []any{&l.ID, &l.UserID, &l.CompanyID, &l.Company, &l.Name, &l.Email, asBase64{&l.Sealed}, &l.Failures}
 	}), `SELECT m.id, m.user_id, m.company_id, c.name, u.name, u.email, m.sealed, m.failures FROM mail_letters m
-		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND NOT u.disabled
-			AND u.password_hash = '' AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = u.id) AND NOT `+inviterGone+`
-		ORDER BY m.next_at, m.id LIMIT ?`, millis(db.now()), limit)
+		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND m.created_at > ? AND NOT u.disabled
+			AND u.password_hash = '' AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = u.id) ORDER BY m.next_at, m.id LIMIT ?`,
+		millis(now), millis(now.Add(-account.InvitationLife)), limit)
 }
 
 // LetterDone implements attention.MailStore.

@@ -89,7 +89,8 @@ func TestMail_Companies(t *testing.T) {
 }
 
 // A letter is made with the invitation, waits after a failure, and is not sent to a user who
-// has accepted the invitation, with a password or through company sign-in, or to whom the operator gave a password.
+// has accepted the invitation, with a password or through company sign-in, or to whom the operator gave a password, and not once
+// its link has ended.
 func TestMail_Letters(t *testing.T) {
 	withCompany(t, func(f *fixture) {
 		nina := account.User{ID: "nina", CompanyID: f.company.ID, Email: "nina@acme.test", Name: "Nina", Role: account.Viewer,
@@ -140,6 +141,13 @@ func TestMail_Letters(t *testing.T) {
 		due(1)
 		_, err = f.db.UpdateUser(f.Context(), f.company.ID, nina.ID, func(u *account.User) error { u.PasswordHash = "x"; return nil })
 		f.ok(err)
+		due(0)
+		nina.ID, nina.Email = "nele", "nele@acme.test"
+		f.ok(f.db.CreateUser(f.Context(), nina))
+		invite("five")
+		f.clock.Advance(account.InvitationLife - time.Second)
+		due(1)
+		f.clock.Advance(time.Second)
 		due(0)
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/musterhq/muster/internal/access"
 	"github.com/musterhq/muster/internal/activity"
+	"github.com/musterhq/muster/internal/approval"
+	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/fault"
 	"github.com/musterhq/muster/internal/policy"
 	"github.com/musterhq/muster/internal/proposal"
@@ -132,5 +134,58 @@ func TestProposals_TakenOver(t *testing.T) {
 		f.finish(made.ID, "k", proposal.Ending{Looked: true})
 		takes("after the last look", false)
 		equal(f, "recorded", f.recorded(activity.ProposalApplied), 1)
+	})
+}
+
+// A proposal that expired without a decision goes 30 days later, once its end is told. One that was decided about, also
+// without effect, was applied or has failed stays.
+func TestSweep_UndecidedProposals(t *testing.T) {
+	withCompany(t, func(f *fixture) {
+		f.setControls(func(k *access.Controls) { k.ApplyApproval, k.ApproverAge = access.ApproveAll, 0 })
+		ada := f.person("Ada", true)
+		made := map[string]string{}
+		propose := func(name string) string {
+			made[name] = f.mustPropose(f.newPolicy(name), access.ApproveNone, nil).ID
+			return made[name]
+		}
+		propose("undecided")
+		propose("untold")
+		f.ok(f.approveChange(propose("approved"), ada))
+		f.ok(f.approveChange(propose("approved without effect"), ada))
+		f.ok(f.db.Write(f.Context(), nil, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = ''
+			WHERE id = '`+made["approved without effect"]+`'`))
+		_, err := f.db.FailProposal(f.Context(), propose("failed"), fault.Refused, "no")
+		f.ok(err)
+		f.setControls(func(k *access.Controls) { k.ApplyApproval = access.ApproveNone })
+		for name, status := range map[string]proposal.Status{"applied": proposal.Succeeded, "unconfirmed": proposal.Unconfirmed} {
+			equal(f, "verdict", f.claim(propose(name)), proposal.Begun)
+			f.finish(made[name], "h", proposal.Ending{Status: status})
+		}
+		gone := func(when string, want ...string) {
+			f.Helper()
+			f.ok(f.db.Sweep(f.Context(), f.clock.Now()))
+			var names []string
+			for name, id := range made {
+				if _, err := f.db.Proposal(f.Context(), f.company.ID, id); fault.CodeOf(err) == fault.NotFound {
+					names = append(names, name)
+				} else {
+					f.ok(err)
+				}
+			}
+			slices.Sort(names)
+			equal(f, "gone "+when, names, want)
+		}
+		f.clock.Advance(proposal.Lifetime + time.Minute)
+		f.ok(f.db.TellDue(f.Context()))
+		f.ok(f.db.Write(f.Context(), nil, `UPDATE proposals SET expiry_told = 0 WHERE id = '`+made["untold"]+`'`))
+		f.clock.Advance(approval.KeepFor - 2*time.Minute)
+		gone("before 30 days")
+		f.clock.Advance(2 * time.Minute)
+		gone("after 30 days", "undecided")
+		f.ok(f.db.TellDue(f.Context()))
+		gone("once both are told", "undecided", "untold")
+		_, err = f.db.Attention(f.Context(), attention.Query{CompanyID: f.company.ID})
+		f.ok(err)
+		equal(f, "entries of the log", f.recorded(activity.ProposalMade), len(made))
 	})
 }

@@ -28,8 +28,9 @@ const (
 	// revoked, and how long the registration of a client is kept that has no connection. The last connection of a user with a
 	// client stays while it is frozen, so that the next one is frozen as well.
 	connectionLife = 90 * 24 * time.Hour
-	// sweepRows bounds the rows that one statement removes.
-	sweepRows = 1000
+	// sweepRows bounds the rows that one statement removes, and sweepLarge those that may have 1 MiB each.
+	sweepRows  = 1000
+	sweepLarge = 50
 )
 
 // noTokens is the condition that the grant g has no token left, so that no client can use it any more.
@@ -97,7 +98,8 @@ func sweeps(now time.Time) []expiring {
 	}
 }
 
-// Sweep removes rows that have expired at a time, see AgedBy, and events that are older than their company keeps them. It also
+// Sweep removes rows that have expired at a time, see AgedBy, events that are older than their company keeps them, and proposals
+// that no person decided about. It also
 // sets the clock by that of the server again, ends pauses and rights from a clock that was ahead, has told again what that told to
 // expire, and gives unused room of a SQLite file back. Run it every few minutes; several replicas may run it at the same time.
 func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
@@ -111,7 +113,7 @@ func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 		return err
 	}
 	for _, s := range sweeps(asOf) {
-		if err := db.sweep(ctx, s.statement, millis(s.before), sweepRows); err != nil {
+		if err := db.sweep(ctx, sweepRows, s.statement, millis(s.before)); err != nil {
 			return err
 		}
 	}
@@ -122,6 +124,9 @@ func (db *DB) Sweep(ctx context.Context, asOf time.Time) error {
 		}
 		if err == nil {
 			err = db.sweepEvents(ctx, c.ID, asOf.Add(-c.KeepEvents))
+		}
+		if err == nil {
+			err = db.sweepProposals(ctx, c.ID, asOf.Add(-approval.KeepFor))
 		}
 	}
 	if err != nil {
@@ -140,15 +145,25 @@ func (db *DB) sweepEvents(ctx context.Context, companyID string, before time.Tim
 		millis(now), companyID, latest(now), companyID, latest(now), agedMost(now)); err != nil {
 		return err
 	}
-	return db.sweep(ctx,
+	return db.sweep(ctx, sweepRows,
 		`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE company_id = ? AND pos > 0 AND at < ? ORDER BY at LIMIT ?)`,
-		companyID, millis(before), sweepRows)
+		companyID, millis(before))
 }
 
-// sweep runs a statement again and again until it removes fewer than sweepRows rows. args end with sweepRows as the limit.
-func (db *DB) sweep(ctx context.Context, statement string, args ...any) error {
+// sweepProposals removes the proposals of a company that expired before a time, if that was told and no person ever decided
+// about them: with their documents they are large, and a key may make thousands a day. All others prove who decided.
+func (db *DB) sweepProposals(ctx context.Context, companyID string, before time.Time) error {
+	return db.sweep(ctx, sweepLarge, `DELETE FROM proposals WHERE id IN (SELECT v.id FROM proposals v
+			WHERE v.company_id = ? AND v.status = 'PENDING' AND v.expires_at < ? AND v.expiry_told > 0 AND v.approval = '' AND v.signed_id = ''
+			AND NOT EXISTS (SELECT 1 FROM signed_documents s WHERE s.company_id = v.company_id AND s.subject = v.id)
+			ORDER BY v.expires_at LIMIT ?)`, companyID, millis(before))
+}
+
+// sweep runs a statement again and again until it removes fewer than so many rows. That limit is its last parameter.
+func (db *DB) sweep(ctx context.Context, rows int64, statement string, args ...any) error {
+	args = append(args, rows)
 	for {
-		if removed, err := db.engine.ExecRelaxed(ctx, statement, args...); err != nil || removed < sweepRows {
+		if removed, err := db.engine.ExecRelaxed(ctx, statement, args...); err != nil || removed < rows {
 			return err
 		}
 	}

@@ -175,7 +175,7 @@ type MailStore interface {
 	// MailFailed notes an attempt that failed; the next is at a time. fault.NotFound without such a
 	// user.
 	MailFailed(ctx context.Context, companyID, userID string, next time.Time) error
-	// Letters are the invitations that are due, at most limit: of users who have no way to sign in.
+	// Letters are the invitations that are due, at most limit: of users who have no way to sign in, with a link that has not ended.
 	Letters(ctx context.Context, limit int) ([]Letter, error)
 	// LetterDone removes one that was sent, or that the server refused for good, which is recorded
 	// in the activity log.
