@@ -10,7 +10,6 @@ import (
 	"github.com/musterhq/muster/internal/approval/attention"
 	"github.com/musterhq/muster/internal/event"
 	"github.com/musterhq/muster/internal/fault"
-	"github.com/musterhq/muster/internal/resource"
 )
 
 // recipient is a user as mail has them.
@@ -149,35 +148,5 @@ func TestMail_Letters(t *testing.T) {
 		due(1)
 		f.clock.Advance(time.Second)
 		due(0)
-	})
-}
-
-// A letter is not sent while who made the invitation is disabled, nor after they were deleted: it could not be accepted.
-func TestMail_LettersOfAnInviter(t *testing.T) {
-	withCompany(t, func(f *fixture) {
-		ada, nina := f.user(account.Admin), account.User{ID: resource.NewID(), CompanyID: f.company.ID, Email: "nina@acme.test", Name: "Nina",
-			Role: account.Viewer, CreatedAt: f.clock.Now()}
-		f.ok(f.db.CreateUser(f.Context(), nina))
-		due := func(what string, want int) {
-			f.Helper()
-			all, err := f.db.Letters(f.Context(), 10)
-			f.ok(err)
-			equal(f, "letters "+what, len(all), want)
-		}
-		invites := account.Invitations{Store: f.db, Now: f.clock.Now, Mail: func(token string) []byte { return []byte(token) }}
-		_, err := invites.Begin(f.Context(), ada, nina)
-		f.ok(err)
-		due("of an administrator", 1)
-		for _, disabled := range []bool{true, false} {
-			_, err = f.db.UpdateUser(f.Context(), f.company.ID, ada.ID, func(u *account.User) error { u.Disabled = disabled; return nil })
-			f.ok(err)
-			due(words("of one who is disabled:", disabled), map[bool]int{false: 1, true: 0}[disabled])
-		}
-		_, err = invites.Begin(f.Context(), account.User{}, nina)
-		f.ok(err)
-		due("of no user", 1)
-		_, err = invites.Begin(f.Context(), account.User{ID: resource.NewID(), Name: "Gone"}, nina)
-		f.ok(err)
-		due("of a user who was deleted", 0)
 	})
 }
