@@ -207,7 +207,7 @@ func TestPushes_FollowTheRevision(t *testing.T) {
 		f.ok(f.db.SetPushed(f.Context(), a.ID, 1, 41, f.clock.Now()))
 		f.ok(f.db.SetPushed(f.Context(), b.ID, 1, 7, f.clock.Now()))
 		equal(f, "behind", behind(), "[]")
-		equal(f, "push", f.policy(a.ID).Push, policy.Push{Version: 1, PushedAt: f.clock.Now()})
+		equal(f, "push", f.policy(a.ID).Push, policy.Push{Version: 1, PushedAt: f.clock.Now(), TriedAt: f.clock.Now()})
 
 		_, err := f.db.SavePolicy(f.Context(), a, 1, policy.Revision{SavedAt: f.clock.Now()})
 		f.ok(err)
