@@ -64,7 +64,8 @@ func (db *DB) entry(ctx context.Context, companyID string, e activity.Event) []a
 	made := activity.Entry{ID: resource.NewIDAt(now), CompanyID: companyID, At: instant(millis(now)), Action: e.Action, Outcome: e.Outcome,
 		Actor:     access.Actor{Kind: a.Kind, ID: a.ID, UserID: a.UserID, Name: validate.Clean(a.Name, maxActivityName), Prefix: a.Prefix},
 		Target:    activity.Target{Kind: e.Target.Kind, ID: e.Target.ID, Name: validate.Clean(e.Target.Name, maxActivityName)},
-		Reference: e.Reference, Changes: cleanChanges(e.Changes), RequestID: o.RequestID, Address: o.Address, Client: o.Client, Note: e.Note}
+		Reference: e.Reference, Changes: cleanChanges(e.Changes), RequestID: o.RequestID, Address: o.Address, Client: o.Client,
+		Note: e.Note}
 	if db.prover != nil {
 		made.Proof = db.prover.Prove(made.Statement())
 	}

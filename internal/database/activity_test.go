@@ -158,8 +158,8 @@ func TestActivity_ChangesAreBounded(t *testing.T) {
 			f.clock.Advance(time.Millisecond)
 			_, err := f.db.EditAsset(f.Context(), f.company.ID, a.ID, asset.Edit{CustomData: custom})
 			f.ok(err)
-			entries, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, AssetID: a.ID, Action: activity.AssetChanged},
-				activity.Cursor{}, 1)
+			entries, err := f.db.Activity(f.Context(),
+				activity.Filter{CompanyID: f.company.ID, AssetID: a.ID, Action: activity.AssetChanged}, activity.Cursor{}, 1)
 			f.ok(err)
 			equal(f, "the sentence", strings.Contains(entries[0].Tell(noVerbs).String(), "changed what is noted of"), true)
 			return entries[0].Changes

@@ -417,8 +417,8 @@ func TestTokensAndSteps_AfterAClockThatWasAhead(t *testing.T) {
 				CompanyID: f.company.ID, AssetID: phone.ID, Epoch: phone.Device.Epoch, ExpiresAt: f.clock.Now().Add(time.Hour)}))
 		}
 		begin := func() {
-			_, err := account.Begin(f.Context(), f.db, account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID, UserID: u.ID,
-				Data: json.RawMessage(`{}`), ExpiresAt: f.clock.Now().Add(account.InvitationLife)})
+			_, err := account.Begin(f.Context(), f.db, account.PendingSignIn{Kind: account.Invitation, CompanyID: f.company.ID,
+				UserID: u.ID, Data: json.RawMessage(`{}`), ExpiresAt: f.clock.Now().Add(account.InvitationLife)})
 			f.ok(err)
 		}
 		token := f.agentToken(agents)
@@ -430,8 +430,8 @@ func TestTokensAndSteps_AfterAClockThatWasAhead(t *testing.T) {
 			begin()
 		})
 		kept := func() []string {
-			all, err := f.db.Text(f.Context(), `SELECT (SELECT COUNT(*) FROM agent_tokens) * 100 + (SELECT COUNT(*) FROM companion_tokens) * 10
-				+ (SELECT COUNT(*) FROM signin_steps)`)
+			all, err := f.db.Text(f.Context(), `SELECT (SELECT COUNT(*) FROM agent_tokens) * 100
+				+ (SELECT COUNT(*) FROM companion_tokens) * 10 + (SELECT COUNT(*) FROM signin_steps)`)
 			f.ok(err)
 			return all
 		}

@@ -104,7 +104,8 @@ func (db *DB) leave(ctx context.Context, t *tx, companyID, enterprise string, at
 	t.do(ctx, `UPDATE policies SET push_version = 0, push_tried_at = 0, push_error = '', pushed_at = 0
 		WHERE company_id = ? AND type = 'PLATFORM'`, companyID)
 	t.do(ctx, `UPDATE enrollment_codes SET drop_at = 0,
-			revoked_at = CASE WHEN expires_at > ? AND (max_devices = 0 OR devices < max_devices) AND revoked_at = 0 THEN ? ELSE revoked_at END
+			revoked_at = CASE WHEN expires_at > ? AND (max_devices = 0 OR devices < max_devices) AND revoked_at = 0
+				THEN ? ELSE revoked_at END
 		WHERE company_id = ? AND management = 'PLATFORM'`, millis(at), millis(at), companyID)
 	t.changed(companyID, "code", "")
 	t.do(ctx, `UPDATE disconnections SET ended_at = ? WHERE enterprise = ?`, millis(at), enterprise)

@@ -172,9 +172,9 @@ func (db *DB) Letters(ctx context.Context, limit int) ([]attention.Letter, error
 	return list(ctx, db.read(), into(func(l *attention.Letter) []any {
 		return []any{&l.ID, &l.UserID, &l.CompanyID, &l.Company, &l.Name, &l.Email, asBase64{&l.Sealed}, &l.Failures}
 	}), `SELECT m.id, m.user_id, m.company_id, c.name, u.name, u.email, m.sealed, m.failures FROM mail_letters m
-		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND m.created_at > ? AND NOT u.disabled
-			AND u.password_hash = '' AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = u.id) ORDER BY m.next_at, m.id LIMIT ?`,
-		millis(now), millis(now.Add(-account.InvitationLife)), limit)
+		JOIN users u ON u.id = m.user_id JOIN companies c ON c.id = m.company_id WHERE m.next_at <= ? AND m.created_at > ?
+			AND NOT u.disabled AND u.password_hash = '' AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = u.id)
+		ORDER BY m.next_at, m.id LIMIT ?`, millis(now), millis(now.Add(-account.InvitationLife)), limit)
 }
 
 // LetterDone implements attention.MailStore.

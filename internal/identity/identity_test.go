@@ -22,13 +22,14 @@ func TestAddress_KeepsADescriptionForAnHour(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q,"jwks_uri":%q}`, p.Issuer, p.Issuer+"/authorize",
-			p.Issuer+"/token", p.Issuer+"/keys")
+		_, _ = fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q,"jwks_uri":%q}`, p.Issuer,
+			p.Issuer+"/authorize", p.Issuer+"/token", p.Issuer+"/keys")
 	}))
 	t.Cleanup(server.Close)
 	p.Issuer = server.URL
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := identity.New("https://muster.example/callback", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, func() time.Time { return now })
+	c := identity.New("https://muster.example/callback", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		func() time.Time { return now })
 	for _, at := range []struct {
 		name string
 		step time.Duration

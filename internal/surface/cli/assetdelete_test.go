@@ -49,7 +49,11 @@ func TestCompanyDelete_KeepsAWholeExport(t *testing.T) {
 		what string
 		db   deleting
 		kept bool
-	}{{"deleted", deleting{}, true}, {"disk full", deleting{fails: full, full: true}, false}, {"failed later", deleting{fails: full}, true}} {
+	}{
+		{"deleted", deleting{}, true},
+		{"disk full", deleting{fails: full, full: true}, false},
+		{"failed later", deleting{fails: full}, true},
+	} {
 		command := cli.CompanyDelete{Export: filepath.Join(t.TempDir(), "deleted.ndjson"), Confirm: "acme"}
 		command.Store.Database = "sqlite:none"
 		err := command.Run(&cli.Env{Context: t.Context(), Now: time.Now, Out: t.Output(),

@@ -327,7 +327,8 @@ func TestAuthorize_FailureIsTemporary(t *testing.T) {
 	if page.Status != 503 || page.Header.Get("Retry-After") != "5" {
 		t.Errorf("to a client that cannot be read: %d, Retry-After %q", page.Status, page.Header.Get("Retry-After"))
 	}
-	if !strings.Contains(body, "Try again in a moment") || strings.Contains(body, "cannot be trusted") || strings.Contains(body, "/var/lib") {
+	if !strings.Contains(body, "Try again in a moment") || strings.Contains(body, "cannot be trusted") ||
+		strings.Contains(body, "/var/lib") {
 		t.Errorf("the page says %s", body)
 	}
 }

@@ -304,7 +304,8 @@ const introduction = `REST interface of the device management service.
 **Headers.** Every answer carries ` + "`X-Request-Id`" +
 	`, the request's id in the service's logs. Commands, proposals, applies and QR codes share a budget of ten calls a minute for each key: the answers to calls that were counted carry ` + "`RateLimit` and `RateLimit-Policy`" + `, as does the 429 of a call for which nothing is left. Repetitions, and calls that were refused before they counted, have neither. 429 says in ` + "`Retry-After`" + ` how long to wait. Reads have a limit of their own, which the operator sets.
 
-**Idempotency-Key.** Any POST or PATCH that changes something may carry one; a POST that changes nothing ignores it. The same key and body again, within 24 hours, give the stored answer with ` +
+**Idempotency-Key.** Any POST or PATCH that changes something may carry one; a POST that changes nothing ignores it. ` +
+	`The same key and body again, within 24 hours, give the stored answer with ` +
 	"`Idempotency-Replayed: true`" + `, send nothing and spend nothing.
 
 **Errors** are problem details (RFC 9457), except where an operation says otherwise. ` + "`code`" + ` is stable; ` + "`retryable`" +
