@@ -31,10 +31,13 @@ type Session struct {
 	ProvedAt  time.Time // when the person last proved who they are
 	Address   string    // of the client, for the person's own list
 	Agent     string
-	Method    string // how the person signed in; for the record, not kept here
+	Method    string // how the person signed in; for the record, and for ByPasskey a condition; not kept here
 	// PasswordHash is that of the user when they showed who they are; not kept here.
 	PasswordHash string
 }
+
+// ByPasskey is the Method of a sign-in with a passkey alone.
+const ByPasskey = "passkey"
 
 // Live reports whether the session is good at now.
 func (s Session) Live(now time.Time) bool {
@@ -46,8 +49,8 @@ func (s Session) Fresh(now time.Time) bool { return access.Holds(s.ProvedAt, Rea
 
 // SessionStore keeps sessions. Find methods return fault.NotFound.
 type SessionStore interface {
-	// CreateSession is fault.Unauthorized if the user was disabled, or got another
-	// password, since they showed who they are.
+	// CreateSession is fault.Unauthorized if the user was disabled, got another password, or
+	// lost the passkeys that they signed in with, since they showed who they are.
 	CreateSession(ctx context.Context, s Session) error
 	// SessionByToken returns the session with its user, the company's slug and
 	// settings, in one query; a disabled user has none.

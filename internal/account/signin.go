@@ -100,7 +100,7 @@ func (s SignIn) SecondFailed(ctx context.Context, user User, from Client) error 
 
 // OpenProved opens a session for a user who proved their identity at the time proved, and returns its token; zero: there is
 // no such proof. method says how the user signed in, for the activity log. user is the user as read when they signed in: it
-// fails with fault.Unauthorized if they were disabled or got another password since.
+// fails with fault.Unauthorized if they were disabled, got another password, or signed in ByPasskey and lost all passkeys, since.
 func (s SignIn) OpenProved(ctx context.Context, user User, method string, from Client, proved time.Time) (token string, err error) {
 	now := s.Now()
 	token = "ms_" + access.RandomText(access.SecretLength)

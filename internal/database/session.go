@@ -22,11 +22,14 @@ func sessionFields(s *account.Session) []any {
 }
 
 // CreateSession adds a session and notes the sign-in; fault.Unauthorized for a user who
-// was disabled, or got another password, since they showed who they are.
+// was disabled, got another password, or lost the passkeys, since they showed who they are.
 func (db *DB) CreateSession(ctx context.Context, s account.Session) error {
 	return db.write(ctx, func(ctx context.Context, t *tx) error {
 		if t.count(ctx, `UPDATE users SET last_sign_in_at = ? WHERE id = ? AND NOT disabled AND password_hash = ?`,
 			millis(s.CreatedAt), s.UserID, s.PasswordHash) == 0 {
+			return errSignInMoved
+		}
+		if s.Method == account.ByPasskey && !t.holds(ctx, `SELECT id FROM passkeys WHERE user_id = ? LIMIT 1`, s.UserID) {
 			return errSignInMoved
 		}
 		t.check(t.Insert(ctx, "sessions", sessionColumns, sessionFields(&s)))

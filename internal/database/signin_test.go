@@ -136,6 +136,11 @@ func TestPasskeys_AllOfAUserAreRemoved(t *testing.T) {
 			left := map[bool][]int{true: {0, 0, 0}, false: {2, 1, 1}}[u.ID == lost.ID]
 			equal(f, "passkeys, codes and sessions", []int{len(known), codes, len(sessions)}, left)
 		}
+		late := account.Session{ID: resource.NewID(), TokenHash: token, UserID: lost.ID, CompanyID: f.company.ID,
+			PasswordHash: lost.PasswordHash, Method: account.ByPasskey, CreatedAt: f.clock.Now(), SeenAt: f.clock.Now()}
+		f.code(fault.Unauthorized, f.db.CreateSession(f.Context(), late)) // the passkey was shown just before
+		late.UserID = other.ID
+		f.ok(f.db.CreateSession(f.Context(), late))
 		removed, err := f.db.Activity(f.Context(), activity.Filter{CompanyID: f.company.ID, Action: activity.PasskeyRemoved},
 			activity.Cursor{}, 10)
 		f.ok(err)

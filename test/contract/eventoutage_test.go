@@ -17,7 +17,7 @@ func TestOutage_OnceOverReplicasAndRestarts(t *testing.T) {
 		tenant := env.NewTenant("acme")
 		env.Company("alone", servertest.Everything()) // connected to no platform
 		db := env.DB()
-		replica := func() *event.Outage { return &event.Outage{Store: db, Now: env.Now} }
+		replica := func() *event.Outage { return &event.Outage{Of: event.ManagementService, Store: db, Now: env.Now} }
 		healthy, failing, late := replica(), replica(), replica()
 		calls := func(times int, also ...*event.Outage) {
 			for range times {

@@ -80,7 +80,7 @@ func (s SignIn) passkey(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, form, err)
 		return
 	}
-	s.enter(w, r, user, "passkey", form)
+	s.enter(w, r, user, account.ByPasskey, form)
 }
 
 // second checks the second factor. Each token is good for one attempt; then it
