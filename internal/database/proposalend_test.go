@@ -150,6 +150,7 @@ func TestSweep_UndecidedProposals(t *testing.T) {
 		}
 		propose("undecided")
 		propose("untold")
+		propose("told by an earlier version")
 		f.ok(f.approveChange(propose("approved"), ada))
 		f.ok(f.approveChange(propose("approved without effect"), ada))
 		f.ok(f.db.Write(f.Context(), nil, `UPDATE proposals SET approval = '', approved_by = '', approved_at = 0, signed_id = ''
@@ -178,6 +179,7 @@ func TestSweep_UndecidedProposals(t *testing.T) {
 		f.clock.Advance(proposal.Lifetime + time.Minute)
 		f.ok(f.db.TellDue(f.Context()))
 		f.ok(f.db.Write(f.Context(), nil, `UPDATE proposals SET expiry_told = 0 WHERE id = '`+made["untold"]+`'`))
+		f.ok(f.db.Write(f.Context(), nil, `UPDATE proposals SET expiry_told = 1 WHERE id = '`+made["told by an earlier version"]+`'`))
 		f.clock.Advance(approval.KeepFor - 2*time.Minute)
 		gone("before 30 days")
 		f.clock.Advance(2 * time.Minute)

@@ -151,10 +151,11 @@ func (db *DB) sweepEvents(ctx context.Context, companyID string, before time.Tim
 }
 
 // sweepProposals removes the proposals of a company that expired before a time, if that was told and no person ever decided
-// about them: with their documents they are large, and a key may make thousands a day. All others prove who decided.
+// about them: with their documents they are large, and a key may make thousands a day. All others prove who decided. Those that an
+// earlier version told, without a time (1), stay.
 func (db *DB) sweepProposals(ctx context.Context, companyID string, before time.Time) error {
 	return db.sweep(ctx, sweepLarge, `DELETE FROM proposals WHERE id IN (SELECT v.id FROM proposals v
-			WHERE v.company_id = ? AND v.status = 'PENDING' AND v.expires_at < ? AND v.expiry_told > 0 AND v.approval = ''
+			WHERE v.company_id = ? AND v.status = 'PENDING' AND v.expires_at < ? AND v.expiry_told > 1 AND v.approval = ''
 			AND v.signed_id = '' AND NOT EXISTS (SELECT 1 FROM signed_documents s WHERE s.company_id = v.company_id AND s.subject = v.id)
 			ORDER BY v.expires_at LIMIT ?)`, companyID, millis(before))
 }

@@ -436,15 +436,22 @@ func TestInventory_DeviceReturns(t *testing.T) {
 	})
 }
 
+// deviceOfSmallQuota starts a replica with 20 queries in 100 seconds, and returns a device. No background work runs.
+func (b *bench) deviceOfSmallQuota() asset.Asset {
+	b.Helper()
+	b.start(func(c *platform.Config) { c.Quota = 20; c.Schedule.Commands = time.Hour })
+	b.connect()
+	b.run()
+	a := b.device()
+	b.halt()
+	return a
+}
+
 // Background work leaves the quota to commands, and waits after the vendor's
 // own refusal.
 func TestQuota_CommandsFirst(t *testing.T) {
 	on(t, func(b *bench) {
-		b.start(func(c *platform.Config) { c.Quota = 20; c.Schedule.Commands = time.Hour })
-		b.connect()
-		b.run()
-		a := b.device()
-		b.halt()
+		a := b.deviceOfSmallQuota()
 		outcomes := map[outcome.Code]int{}
 		if err := b.platform.CompareDevices(b.Context(), b.company); err != nil {
 			b.Fatal(err)
@@ -474,11 +481,7 @@ func TestQuota_CommandsFirst(t *testing.T) {
 // Jobs leave 30 % of the quota to callers, looks after a doubtful outcome 10 %. A command of a job takes one query of it.
 func TestQuota_CallersBeforeJobs(t *testing.T) {
 	on(t, func(b *bench) {
-		b.start(func(c *platform.Config) { c.Quota = 20; c.Schedule.Commands = time.Hour })
-		b.connect()
-		b.run()
-		a := b.device()
-		b.halt()
+		a := b.deviceOfSmallQuota()
 		b.pass(100 * time.Second)
 		job := func() command.Receipt {
 			b.Helper()
